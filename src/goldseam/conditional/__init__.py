@@ -1,0 +1,1 @@
+"""A cell given the others, nonlinearly: the third source of evidence."""

@@ -1,0 +1,1 @@
+"""Damage on demand: seeded simulators that say which cells they touched."""

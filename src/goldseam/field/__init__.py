@@ -1,0 +1,1 @@
+"""What the cells should have been: the random mixed field."""

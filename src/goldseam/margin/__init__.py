@@ -1,0 +1,1 @@
+"""Deciding in spite of what remains: GEM-MED."""

@@ -1,0 +1,1 @@
+"""Summaries, reports and plots of a restoration."""

@@ -1,0 +1,180 @@
+"""What a model knows of a table: the kind, the states and the range of every column.
+
+A table is modelled as two blocks side by side (`Blocks`): *numbers* (float64, in the table's own units, NaN where
+nothing was observed) and *codes* (int32 positions into a column's `levels`, `MISSING` where nothing was observed,
+`UNSEEN` where the reference never had the value). Which column goes where is the `Schema`'s business; reading and
+writing real tables is that of `tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MISSING", "UNSEEN", "Blocks", "Column", "Kind", "Level", "Schema", "robust_scale"]
+
+MISSING = -1
+UNSEEN = -2
+
+Level = str | int | float | bool
+
+
+class Kind(StrEnum):
+    """The kind of a column.
+
+    >>> Kind("ordinal").value
+    'ordinal'
+    """
+
+    CONTINUOUS = "continuous"
+    INTEGER = "integer"
+    CATEGORICAL = "categorical"
+    ORDINAL = "ordinal"
+    BOOLEAN = "boolean"
+    PASSTHROUGH = "passthrough"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as the reference showed it.
+
+    `levels` are the states of a column modelled as a category, in code order; the last one stands for all of
+    `merged` (most frequent first) when there were more than the schema's limit. `center`, `scale`, `low` and `high`
+    describe a column modelled as a number.
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[Level, ...] = ()
+    merged: tuple[Level, ...] = ()
+    center: float = 0.0
+    scale: float = 1.0
+    low: float = float("nan")
+    high: float = float("nan")
+
+    @property
+    def modelled_as(self) -> Literal["number", "category", "nothing"]:
+        """The block the column goes to; a small-integer column with `levels` is a category."""
+        if self.kind is Kind.PASSTHROUGH:
+            return "nothing"
+        return "category" if self.levels else "number"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of the reference, in order, and what counts as missing.
+
+    >>> schema = Schema((Column("age", Kind.INTEGER, center=40.0, scale=12.0), Column("sex", Kind.CATEGORICAL, ("f", "m"))))
+    >>> schema.number_positions, schema.category_positions
+    ((0,), (1,))
+    """
+
+    columns: tuple[Column, ...]
+    missing_values: tuple[str, ...] = ()
+    _by_name: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {column.name: i for i, column in enumerate(self.columns)})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in the order of the reference."""
+        return tuple(column.name for column in self.columns)
+
+    def position(self, name: str) -> int:
+        """Position of a column in the reference."""
+        return self._by_name[name]
+
+    @cached_property
+    def number_positions(self) -> tuple[int, ...]:
+        """Columns of the numbers block, as positions in the schema."""
+        return self._positions("number")
+
+    @cached_property
+    def category_positions(self) -> tuple[int, ...]:
+        """Columns of the codes block, as positions in the schema."""
+        return self._positions("category")
+
+    @cached_property
+    def modelled_positions(self) -> tuple[int, ...]:
+        """All columns that are modelled, in table order."""
+        return tuple(sorted(self.number_positions + self.category_positions))
+
+    def _positions(self, block: str) -> tuple[int, ...]:
+        return tuple(i for i, column in enumerate(self.columns) if column.modelled_as == block)
+
+    @property
+    def numbers(self) -> tuple[Column, ...]:
+        """The columns of the numbers block."""
+        return tuple(self.columns[i] for i in self.number_positions)
+
+    @property
+    def categories(self) -> tuple[Column, ...]:
+        """The columns of the codes block."""
+        return tuple(self.columns[i] for i in self.category_positions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dict that JSON can hold; `from_dict` takes it back."""
+        rows = [
+            {**vars(column), "kind": column.kind.value, "levels": list(column.levels), "merged": list(column.merged)}
+            for column in self.columns
+        ]
+        return {"columns": rows, "missing_values": list(self.missing_values)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        """The schema that `to_dict` wrote.
+
+        >>> schema = Schema((Column("a", Kind.CONTINUOUS, low=0.0, high=1.0),))
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
+        columns = (
+            Column(**{**row, "kind": Kind(row["kind"]), "levels": tuple(row["levels"]), "merged": tuple(row["merged"])})
+            for row in data["columns"]
+        )
+        return cls(tuple(columns), tuple(data["missing_values"]))
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The modelled cells of a table: numbers in their own units, categories as codes."""
+
+    numbers: NDArray[np.float64]
+    codes: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, rows: Iterable[int] | NDArray[Any] | slice) -> Blocks:
+        """The same columns for some of the rows."""
+        rows = rows if isinstance(rows, (slice, np.ndarray)) else np.fromiter(rows, dtype=np.int64)
+        return Blocks(self.numbers[rows], self.codes[rows])
+
+    def copy(self) -> Blocks:
+        """Blocks that may be written to."""
+        return replace(self, numbers=self.numbers.copy(), codes=self.codes.copy())
+
+
+def robust_scale(values: NDArray[np.floating[Any]]) -> float:
+    """Spread of the observed values: IQR, else standard deviation, else 1 (S9.3, S9.4).
+
+    >>> robust_scale(np.array([0.0, 1.0, 2.0, 3.0, 4.0, np.nan]))
+    2.0
+    >>> robust_scale(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 9.0])), robust_scale(np.array([7.0, 7.0]))
+    (3.354..., 1.0)
+    """
+    seen = values[np.isfinite(values)]
+    if seen.size == 0:
+        return 1.0
+    low, high = np.quantile(seen, (0.25, 0.75))
+    for spread in (high - low, seen.std()):
+        if np.isfinite(spread) and spread > 0:
+            return float(spread)
+    return 1.0

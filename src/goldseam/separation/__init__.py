@@ -1,0 +1,1 @@
+"""Which cells cannot be believed: tree-based corruption separation."""
