@@ -1,0 +1,159 @@
+"""The model file: exact round trips, and a clear word about everything that is not one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from safetensors.numpy import save as save_tensors
+
+from goldseam import model_file
+from goldseam.errors import ModelFileError, ParameterError
+from goldseam.model_file import load, pack, save, unpack
+from goldseam.schema import Column, Kind, Schema
+
+SCHEMA = Schema((Column("a", Kind.CONTINUOUS, low=0.5, high=2.0), Column("b", Kind.CATEGORICAL, ("x", 1, True))))
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+arrays = hnp.arrays(
+    st.sampled_from([np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+)
+trees = st.recursive(
+    scalars | arrays,
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def same(a: object, b: object) -> bool:
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return isinstance(b, dict) and list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+@given(trees)
+def test_any_tree_comes_back_exactly(tree: object) -> None:
+    packed, stored = pack(tree)
+    assert same(unpack(json.loads(json.dumps(packed, allow_nan=False)), stored), tree)
+
+
+def test_file_round_trip_keeps_types(tmp_path: Path) -> None:
+    model = {"schema": SCHEMA, "text": np.array(["low", "high"]), "nan": np.float32("nan"), "empty": np.zeros((0, 3))}
+    save(model, tmp_path / "m.seam")
+    back = load(tmp_path / "m.seam")
+    assert back["schema"].names == SCHEMA.names
+    assert back["schema"].columns[0] == SCHEMA.columns[0]
+    assert back["schema"].columns[1].levels == ("x", 1, True)
+    assert back["schema"].columns[1].kind is Kind.CATEGORICAL
+    assert back["text"].dtype == np.array(["low", "high"]).dtype
+    assert back["nan"].dtype == np.float32
+    assert np.isnan(back["nan"])
+    assert back["empty"].shape == (0, 3)
+
+
+def test_nothing_else_is_left_in_the_folder(tmp_path: Path) -> None:
+    save({"a": 1}, tmp_path / "m.seam")
+    assert [p.name for p in tmp_path.iterdir()] == ["m.seam"]
+
+
+def test_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.seam"
+    save({"a": 1}, path)
+
+    def fail(*args: object, **kwargs: object) -> bytes:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(model_file, "save_tensors", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save({"a": 2}, path)
+    assert load(path) == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["m.seam"]
+
+
+def test_foreign_objects_are_refused_by_name() -> None:
+    with pytest.raises(ParameterError, match=r"model\['x'\]\[1\] is a pathlib.PosixPath"):
+        pack({"x": [0, Path("somewhere")]})
+    with pytest.raises(ParameterError, match="complex128"):
+        pack(np.zeros(2, dtype=complex))
+
+
+def write_raw(path: Path, metadata: dict[str, str], arrays: dict[str, np.ndarray] | None = None) -> None:
+    path.write_bytes(save_tensors(arrays or {"a0": np.zeros(1)}, metadata=metadata))
+
+
+def hostile(tree: object, **changes: str) -> dict[str, str]:
+    text = json.dumps(tree)
+    checksum = model_file._checksum(text, {"a0": np.zeros(1)})
+    return {"format": "goldseam", "format_version": "1", "model": text, "checksum": checksum, **changes}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "says"),
+    [
+        (hostile({"$object": "os.system", "state": {}}), "'os.system'"),
+        (hostile({"$object": "Column", "state": {"nonsense": 1}}), "nonsense"),
+        (hostile({"$array": "a99"}), "a99"),
+        (hostile({"$pickle": "gASV"}), "pickle"),
+        (hostile({"$scalar": ["O", "x"]}), "'O'"),
+        (hostile({"$strings": ["O", [1], [3]]}), "only text"),
+        (hostile(1, format_version="2"), "format version 2, .* reads up to 1"),
+        (hostile(1, format_version="soon"), "format version soon"),
+        (hostile(1, checksum="0" * 64), "checksum"),
+        (hostile(1, format="other"), "not a Goldseam model"),
+    ],
+)
+def test_hostile_files_are_refused(tmp_path: Path, metadata: dict[str, str], says: str) -> None:
+    write_raw(tmp_path / "m.seam", metadata)
+    with pytest.raises(ModelFileError, match=says):
+        load(tmp_path / "m.seam")
+
+
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
+    tree: object = 0
+    for _ in range(500):
+        tree = [tree]
+    write_raw(tmp_path / "m.seam", hostile(tree))
+    with pytest.raises(ModelFileError, match="deeper than 200"):
+        load(tmp_path / "m.seam")
+
+
+@pytest.mark.parametrize("n_bytes", [0, 7, 20, -1, -9])
+def test_truncated_files_are_refused(tmp_path: Path, n_bytes: int) -> None:
+    path = tmp_path / "m.seam"
+    save({"a": np.arange(100.0)}, path)
+    path.write_bytes(path.read_bytes()[:n_bytes])
+    with pytest.raises(ModelFileError, match=r"m\.seam"):
+        load(path)
+
+
+def test_every_flipped_byte_is_noticed(tmp_path: Path, rng: np.random.Generator) -> None:
+    path = tmp_path / "m.seam"
+    save({"schema": SCHEMA, "a": np.arange(4.0)}, path)
+    good = path.read_bytes()
+    for position in rng.choice(len(good), size=150, replace=False):
+        bad = bytearray(good)
+        bad[position] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(bad))
+        try:
+            back = load(path)
+        except ModelFileError:
+            continue
+        assert same(back["a"], np.arange(4.0)), position  # only a byte that carries no meaning may go unnoticed
+        assert back["schema"].to_dict() == SCHEMA.to_dict()
+
+
+def test_every_storable_name_exists() -> None:
+    from importlib import import_module
+
+    for name, home in model_file.STORABLE.items():
+        assert getattr(import_module(home), name).__module__ == home
