@@ -35,7 +35,11 @@ def peak_memory_mb() -> float:
 def machine() -> str:
     """The machine in a few words: figures mean little without it."""
     cpu = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
         platform.processor(),
     )
     versions = [f"{name} {importlib_version(name)}" for name in ("numpy", "scikit-learn", "numba")]
@@ -51,7 +55,9 @@ def importlib_version(name: str) -> str:
 def commit() -> str:
     """The commit that was measured, with a plus sign when the tree had changes."""
     run = lambda *words: subprocess.run(words, capture_output=True, text=True, check=False, cwd=RESULTS).stdout.strip()  # noqa: E731
-    return run("git", "rev-parse", "--short", "HEAD") + ("+" if run("git", "status", "--porcelain", "--", "../../src") else "")
+    return run("git", "rev-parse", "--short", "HEAD") + (
+        "+" if run("git", "status", "--porcelain", "--", "../../src") else ""
+    )
 
 
 def write_results(
@@ -71,7 +77,9 @@ def write_results(
     if not quick:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{name}.md").write_text(text)
-        (RESULTS / f"{name}.json").write_text(json.dumps({"title": title, "rows": list(rows)}, indent=1, default=str) + "\n")
+        (RESULTS / f"{name}.json").write_text(
+            json.dumps({"title": title, "rows": list(rows)}, indent=1, default=str) + "\n"
+        )
 
 
 def show(value: Any) -> str:

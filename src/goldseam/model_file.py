@@ -97,7 +97,9 @@ def _pack_array(value: NDArray[Any], arrays: Arrays, path: str) -> Any:
     if value.dtype.kind in "UO":
         texts = value.ravel().tolist()
         if not all(isinstance(text, str) for text in texts):
-            raise ParameterError(f"{path} is an array of objects that are not all text, which a model file cannot hold.")
+            raise ParameterError(
+                f"{path} is an array of objects that are not all text, which a model file cannot hold."
+            )
         return {"$strings": [value.dtype.str, list(value.shape), texts]}
     if value.dtype.kind not in "biuf":
         raise ParameterError(f"{path} is an array of dtype {value.dtype}, which a model file cannot hold.")
@@ -133,7 +135,9 @@ def unpack(tree: Any, arrays: Arrays) -> Any:
 
 def _unpack(node: Any, arrays: Arrays, depth: int) -> Any:
     if depth > MAX_DEPTH:
-        raise ModelFileError(f"The model file nests deeper than {MAX_DEPTH} levels. Hint: it was not written by Goldseam.")
+        raise ModelFileError(
+            f"The model file nests deeper than {MAX_DEPTH} levels. Hint: it was not written by Goldseam."
+        )
     if isinstance(node, list):
         return [_unpack(item, arrays, depth + 1) for item in node]
     if not isinstance(node, dict):
@@ -142,7 +146,9 @@ def _unpack(node: Any, arrays: Arrays, depth: int) -> Any:
         return _unpack_object(node, arrays, depth)
     reader = _READERS.get(next(iter(node), ""))
     if reader is None:
-        raise ModelFileError(f"The model file has an unknown entry {sorted(node)}. Hint: it was not written by Goldseam.")
+        raise ModelFileError(
+            f"The model file has an unknown entry {sorted(node)}. Hint: it was not written by Goldseam."
+        )
     try:
         return reader(node, arrays, depth)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -181,7 +187,7 @@ def _unpack_object(node: Any, arrays: Arrays, depth: int) -> Any:
     name = node["$object"]
     if name not in STORABLE:
         raise ModelFileError(f"The model file names the class {name!r}, which Goldseam does not store.")
-    cls = getattr(import_module(STORABLE[name]), name)
+    cls: Any = getattr(import_module(STORABLE[name]), name)
     if issubclass(cls, Enum):
         return cls(node["value"])
     state = {k: _unpack(v, arrays, depth + 1) for k, v in node["state"].items()}
