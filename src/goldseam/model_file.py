@@ -192,7 +192,7 @@ def _unpack_object(node: Any, arrays: Arrays, depth: int) -> Any:
         return cls(node["value"])
     state = {k: _unpack(v, arrays, depth + 1) for k, v in node["state"].items()}
     try:
-        value = cls(**state) if is_dataclass(cls) else _revive(cls, state)
+        value = cls(**state) if hasattr(cls, "__dataclass_fields__") else _revive(cls, state)
     except TypeError as error:
         raise ModelFileError(f"The model file's {name} does not fit this version of Goldseam: {error}.") from error
     if hasattr(value, "check_state"):
