@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MISSING", "UNSEEN", "Blocks", "Column", "Kind", "Level", "Schema", "robust_scale"]
+__all__ = ["MISSING", "UNSEEN", "Blocks", "Column", "Kind", "Level", "Schema", "robust_scale", "weighted_quantile"]
 
 MISSING = -1
 UNSEEN = -2
@@ -70,7 +70,7 @@ class Column:
 class Schema:
     """The columns of the reference, in order, and what counts as missing.
 
-    >>> schema = Schema((Column("age", Kind.INTEGER, center=40.0, scale=12.0), Column("sex", Kind.CATEGORICAL, ("f", "m"))))
+    >>> schema = Schema((Column("age", Kind.INTEGER, center=40.0), Column("sex", Kind.CATEGORICAL, ("f", "m"))))
     >>> schema.number_positions, schema.category_positions
     ((0,), (1,))
     """
@@ -162,7 +162,7 @@ class Blocks:
         return replace(self, numbers=self.numbers.copy(), codes=self.codes.copy())
 
 
-def robust_scale(values: NDArray[np.floating[Any]]) -> float:
+def robust_scale(values: NDArray[np.floating[Any]], weights: NDArray[np.float64] | None = None) -> float:
     """Spread of the observed values: IQR, else standard deviation, else 1 (S9.3, S9.4).
 
     >>> robust_scale(np.array([0.0, 1.0, 2.0, 3.0, 4.0, np.nan]))
@@ -170,11 +170,33 @@ def robust_scale(values: NDArray[np.floating[Any]]) -> float:
     >>> robust_scale(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 9.0])), robust_scale(np.array([7.0, 7.0]))
     (3.354..., 1.0)
     """
-    seen = values[np.isfinite(values)]
+    finite = np.isfinite(values)
+    seen = values[finite]
     if seen.size == 0:
         return 1.0
-    low, high = np.quantile(seen, (0.25, 0.75))
-    for spread in (high - low, seen.std()):
+    weights = None if weights is None else weights[finite]
+    low, high = weighted_quantile(seen, (0.25, 0.75), weights)
+    for spread in (high - low, np.sqrt(np.average((seen - np.average(seen, weights=weights)) ** 2, weights=weights))):
         if np.isfinite(spread) and spread > 0:
             return float(spread)
     return 1.0
+
+
+def weighted_quantile(
+    values: NDArray[np.floating[Any]], shares: Iterable[float], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Quantiles with linear interpolation; a weight of 2 counts as two equal values.
+
+    >>> weighted_quantile(np.array([1.0, 5.0, 9.0]), (0.5,), np.array([1.0, 1.0, 2.0]))
+    array([7.])
+    """
+    at = np.asarray(tuple(shares), dtype=np.float64)
+    if weights is None:
+        return np.quantile(values, at)
+    order = np.argsort(values, kind="stable")
+    ordered, heaped = values[order], np.cumsum(weights[order])
+    place = at * max(heaped[-1] - 1.0, 0.0)
+    below = np.floor(place)
+    last = len(ordered) - 1
+    lower, upper = (ordered[np.minimum(np.searchsorted(heaped, p, side="right"), last)] for p in (below, below + 1.0))
+    return lower + (place - below) * (upper - lower)

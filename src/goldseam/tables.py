@@ -1,0 +1,468 @@
+"""Tables of any library <-> blocks of arrays.
+
+The one place where dataframes come in and go out: pandas, polars, pyarrow and 2-D numpy arrays.
+
+>>> import numpy as np
+>>> table = Table.read(np.array([[1.5, 0.0], [2.25, 1.0], [np.nan, 0.0], [4.75, 1.0]]))
+>>> schema = learn_schema(table)
+>>> [(column.name, column.kind.value, column.modelled_as) for column in schema.columns]
+[('x0', 'continuous', 'number'), ('x1', 'integer', 'category')]
+>>> blocks = table.encode(schema)
+>>> blocks.numbers.ravel(), blocks.codes.ravel()
+(array([1.5 , 2.25,  nan, 4.75]), array([0, 1, 0, 1], dtype=int32))
+
+To mend a cell, change the blocks and say which cells were changed; all others come back as they were.
+
+>>> blocks.numbers[2, 0] = 3.0
+>>> changed = np.zeros((4, 2), dtype=bool)
+>>> changed[2, 0] = True
+>>> table.decode(schema, blocks, changed)[:, 0]
+array([1.5 , 2.25, 3.  , 4.75])
+
+What happens to unusual tables:
+
+==========================  =================================================================================
+a table                     outcome
+==========================  =================================================================================
+without columns             `InputError`
+without rows                no schema can be learnt (`InputError`); encodes to blocks without rows
+with one row                every column is constant, so nothing is modelled
+with two equal names        `InputError`
+that lacks a column         `MissingColumnError`, with a near name when there is one
+with an extra column        kept in its place, passed through
+with columns in new order   fine: columns are found by name
+with text for numbers       `SchemaError` with the first bad value and its row
+with an unseen category     code `UNSEEN`
+with an infinite number     `InputError` with column and row
+==========================  =================================================================================
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goldseam._frames import Cells, Frame, Labels, Numbers, Opaque, numbers_of_labels, open_frame
+from goldseam.errors import InputError, MissingColumnError, ParameterError, SchemaError
+from goldseam.schema import MISSING, UNSEEN, Blocks, Column, Kind, Level, Schema, robust_scale, weighted_quantile
+
+__all__ = ["Table", "learn_schema"]
+
+Weights = NDArray[np.float64]
+Constant = Literal["passthrough", "number"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of any library, with string names for its columns.
+
+    >>> Table.read(np.zeros((3, 2))).names
+    ('x0', 'x1')
+    """
+
+    frame: Frame
+    names: tuple[str, ...]
+    missing_values: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, X: Any, missing_values: Sequence[str] = ()) -> Table:
+        """Look at a table without copying it. `missing_values`: strings that mean "not observed"."""
+        frame = open_frame(X)
+        names = tuple(str(label) for label in frame.labels)
+        if not names:
+            raise InputError("The table has no columns; at least 1 is needed. Hint: was the header read as data?")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(
+                f"Column names must be distinct as text, but {twice[0]!r} occurs {names.count(twice[0])} times. "
+                "Hint: rename or drop one of them."
+            )
+        return cls(frame, names, _markers(missing_values))
+
+    @property
+    def native(self) -> Any:
+        """The table as it came."""
+        return self.frame.native
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.frame.n_rows
+
+    def named(self, names: Sequence[str]) -> Table:
+        """The same columns under other names, by position; what is decoded still has the names it came with."""
+        return Table(self.frame, tuple(names), self.missing_values)
+
+    def cells(self, name: str, missing_values: Sequence[str] = ()) -> Cells:
+        """One column in its neutral form (see `_frames`)."""
+        return self.frame.cells(self.names.index(name), (*self.missing_values, *missing_values))
+
+    def encode(self, schema: Schema) -> Blocks:
+        """The modelled cells as arrays, after checking the table against the schema."""
+        _check_names(self.names, schema)
+        numbers = np.empty((self.n_rows, len(schema.numbers)), dtype=np.float64)
+        codes = np.empty((self.n_rows, len(schema.categories)), dtype=np.int32)
+        for j, column in enumerate(schema.numbers):
+            numbers[:, j] = _encoded_numbers(column, self.cells(column.name, schema.missing_values))
+        for j, column in enumerate(schema.categories):
+            codes[:, j] = _encoded_codes(column, self.cells(column.name, schema.missing_values))
+        return Blocks(numbers, codes)
+
+    def decode(self, schema: Schema, blocks: Blocks, changed: NDArray[np.bool_]) -> Any:
+        """The native table with the changed cells taken from the blocks.
+
+        `changed` is boolean, one column per column of the schema. Integers are rounded into their dtype's range,
+        categories written as their level. NaN or `MISSING` in a changed cell writes a missing one; only then may a
+        dtype change, where it cannot hold that (numpy integers become floats).
+        """
+        _check_shapes(self, schema, blocks, changed)
+        if not changed.any():
+            return self.native
+        columns = {}
+        for position in np.flatnonzero(changed.any(axis=0)).tolist():
+            column = schema.columns[position]
+            rows = np.flatnonzero(changed[:, position])
+            place = self.names.index(column.name)
+            columns[place] = self.frame.written(place, rows, _new_values(schema, position, blocks, rows), column.kind)
+        return self.frame.replaced(columns)
+
+
+# ---------------------------------------------------------------------------------------------------- learning
+
+
+def learn_schema(
+    table: Table,
+    *,
+    kinds: Mapping[str, str] | None = None,
+    max_levels: int = 50,
+    small_integers: int = 10,
+    constant: Constant = "passthrough",
+    missing_values: Sequence[str] = (),
+    sample_weight: ArrayLike | None = None,
+) -> Schema:
+    """What the reference shows of every column.
+
+    Parameters
+    ----------
+    table : Table
+        The reference.
+    kinds : mapping of column name to kind, optional
+        Overrules what is inferred, for example ``{"zip": "categorical"}``.
+    max_levels : int
+        Most states of a category; rarer ones are merged into the last.
+    small_integers : int
+        Whole-number columns with at most that many distinct values are modelled as categories; 0: never.
+    constant : {"passthrough", "number"}
+        What becomes of numeric columns with one value.
+    missing_values : sequence of str
+        Strings that mean "not observed". A text column of numbers and such strings is numeric.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows in centres, scales and frequencies; rows of weight 0 are not seen.
+    """
+    _check_settings(table, kinds or {}, max_levels, small_integers, constant)
+    weights = _checked_weights(sample_weight, table.n_rows)
+    seen = np.ones(table.n_rows, dtype=bool) if weights is None else weights > 0
+    markers = _markers((*table.missing_values, *missing_values))
+    columns = []
+    for name in table.names:
+        learner = _Learner(name, weights, seen, max_levels, small_integers, constant)
+        columns.append(learner.column(table.cells(name, markers), _kind_named(kinds, name)))
+    return Schema(tuple(columns), markers)
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """What is needed to describe one column."""
+
+    name: str
+    weights: Weights | None
+    seen: NDArray[np.bool_]
+    max_levels: int
+    small_integers: int
+    constant: Constant
+
+    def column(self, cells: Cells, wanted: Kind | None) -> Column:
+        if wanted is Kind.PASSTHROUGH or (wanted is None and isinstance(cells, Opaque)):
+            return Column(self.name, Kind.PASSTHROUGH)
+        if isinstance(cells, Opaque):
+            self.impossible(cells.what, wanted, "a column of this type can only be passed through")
+        if isinstance(cells, Labels):
+            return self.of_labels(cells, wanted)
+        return self.of_numbers(cells, wanted)
+
+    def of_labels(self, cells: Labels, wanted: Kind | None) -> Column:
+        numbers, bad_row = numbers_of_labels(cells) if cells.had_markers or wanted in _NUMERIC else (None, None)
+        if numbers is not None and bad_row is None and wanted not in _CATEGORY and not cells.declared:
+            return self.of_numbers(numbers, wanted)
+        if wanted in _NUMERIC:
+            self.impossible("text", wanted, f"{_show(cells, bad_row)} is not a number")
+        if wanted is Kind.BOOLEAN:
+            self.impossible("text", wanted, "only booleans and columns of 0 and 1 can be boolean")
+        counts = self.counts(cells.codes, len(cells.labels))
+        observed = np.flatnonzero(counts > 0)
+        kind = wanted or (Kind.ORDINAL if cells.ordered else Kind.CATEGORICAL)
+        if len(observed) <= 1 or (wanted is None and self.is_identifier(cells, len(observed))):
+            return Column(self.name, Kind.PASSTHROUGH)
+        order = observed if kind is Kind.ORDINAL and cells.declared else _sorted(observed, cells.labels)
+        return self.category(kind, [cells.labels[i] for i in order], counts[order])
+
+    def is_identifier(self, cells: Labels, n_levels: int) -> bool:
+        """Names, keys and free text: (nearly) every row says something else; or text and numbers are mixed."""
+        if cells.declared:
+            return False
+        n_rows = int((cells.observed & self.seen).sum())
+        mixed = not all(isinstance(label, str) for label in cells.labels)
+        return mixed or n_levels == n_rows or (n_levels > self.max_levels and 2 * n_levels > n_rows)
+
+    def of_numbers(self, cells: Numbers, wanted: Kind | None) -> Column:
+        _check_finite(self.name, cells)
+        values = cells.values[self.seen]
+        observed = values[~np.isnan(values)]
+        whole = bool(np.all(observed == np.rint(observed)) and np.all(np.abs(observed) < 2.0**53))
+        if wanted is Kind.BOOLEAN and not np.isin(observed, (0.0, 1.0)).all():
+            self.impossible("numbers", wanted, f"{observed[~np.isin(observed, (0.0, 1.0))][0]} is neither 0 nor 1")
+        if wanted is Kind.INTEGER and not whole:
+            self.impossible("numbers", wanted, f"{observed[observed != np.rint(observed)][0]} is not whole")
+        kind = wanted or _number_kind(cells, whole)
+        if observed.size == 0 or np.all(observed == observed[0]):
+            as_number = self.constant == "number" and kind in _NUMERIC
+            return self.number(kind, values) if as_number else Column(self.name, Kind.PASSTHROUGH)
+        if kind is Kind.BOOLEAN:
+            return Column(self.name, kind, (False, True))
+        if kind in _CATEGORY or (kind is Kind.INTEGER and self.is_small(observed)):
+            return self.numeric_category(kind, cells.values, whole)
+        return self.number(kind, values)
+
+    def is_small(self, observed: NDArray[np.float64]) -> bool:
+        few = np.unique(observed[:1000]).size <= self.small_integers  # spares most columns a full sort
+        return few and np.unique(observed).size <= self.small_integers
+
+    def numeric_category(self, kind: Kind, values: NDArray[np.float64], whole: bool) -> Column:
+        levels, codes = np.unique(values, return_inverse=True)
+        keep = ~np.isnan(levels)
+        counts = self.counts(np.where(keep[codes], codes, MISSING), len(levels))[keep]
+        named: list[Level] = [int(v) if whole else float(v) for v in levels[keep].tolist()]
+        present = np.flatnonzero(counts > 0)
+        return self.category(kind, [named[i] for i in present], counts[present])
+
+    def number(self, kind: Kind, values: NDArray[np.float64]) -> Column:
+        here = ~np.isnan(values)
+        if not here.any():
+            return Column(self.name, kind)
+        weights = None if self.weights is None else self.weights[self.seen][here]
+        values = values[here]
+        center = float(weighted_quantile(values, (0.5,), weights)[0])
+        scale = robust_scale(values, weights)
+        return Column(self.name, kind, (), (), center, scale, float(values.min()), float(values.max()))
+
+    def category(self, kind: Kind, levels: list[Level], counts: Weights) -> Column:
+        """Keep the most frequent levels (of an order: the first ones) and merge the others into the last state."""
+        if len(levels) <= self.max_levels:
+            return Column(self.name, kind, tuple(levels))
+        frequent = np.argsort(-counts, kind="stable").tolist()
+        chosen = set(range(self.max_levels - 1) if kind is Kind.ORDINAL else frequent[: self.max_levels - 1])
+        kept = [level for i, level in enumerate(levels) if i in chosen]
+        merged = [levels[i] for i in frequent if i not in chosen]
+        return Column(self.name, kind, (*kept, merged[0]), tuple(merged))
+
+    def counts(self, codes: NDArray[Any], n_labels: int) -> Weights:
+        here = (codes != MISSING) & self.seen
+        weights = None if self.weights is None else self.weights[here]
+        return np.bincount(codes[here], weights=weights, minlength=n_labels).astype(np.float64)
+
+    def impossible(self, what: str, wanted: Kind | None, reason: str) -> NoReturn:
+        raise ParameterError(
+            f"kinds[{self.name!r}] is {str(wanted)!r}, but the column holds {what}: {reason}. "
+            "Hint: leave the column out of kinds to see what is inferred, or name its markers in missing_values."
+        )
+
+
+_NUMERIC = (Kind.CONTINUOUS, Kind.INTEGER)
+_CATEGORY = (Kind.CATEGORICAL, Kind.ORDINAL)
+
+
+def _number_kind(cells: Numbers, whole: bool) -> Kind:
+    if cells.form == "boolean":
+        return Kind.BOOLEAN
+    return Kind.INTEGER if whole and cells.form != "decimal" else Kind.CONTINUOUS
+
+
+def _sorted(observed: NDArray[np.int64], labels: tuple[Any, ...]) -> NDArray[np.int64]:
+    """Positions of labels in the order of their values, numbers before text: independent of the order of rows."""
+    return np.array(sorted(observed.tolist(), key=lambda i: (isinstance(labels[i], str), labels[i])), dtype=np.int64)
+
+
+# ------------------------------------------------------------------------------------------------ encoding, decoding
+
+
+def _encoded_numbers(column: Column, cells: Cells) -> NDArray[np.float64]:
+    numbers = _as_numbers(column, cells)
+    _check_finite(column.name, numbers)
+    return numbers.values
+
+
+def _as_numbers(column: Column, cells: Cells) -> Numbers:
+    if isinstance(cells, Numbers):
+        return cells
+    if isinstance(cells, Opaque):
+        _wrong_type(column, cells.what, cells.first)
+    numbers, bad_row = numbers_of_labels(cells)
+    if bad_row is not None:
+        _wrong_type(column, "text", (cells.labels[cells.codes[bad_row]], bad_row))
+    return numbers
+
+
+def _encoded_codes(column: Column, cells: Cells) -> NDArray[np.int32]:
+    levels = column.levels[:-1] + column.merged if column.merged else column.levels
+    text = any(isinstance(level, str) for level in levels)
+    if isinstance(cells, Labels) and (text or cells.declared):
+        return _codes_of_labels(cells, levels, last=len(column.levels) - 1)
+    numbers = _as_numbers(column, cells)
+    if not text:
+        _check_finite(column.name, numbers)
+        return _codes_of_numbers(numbers, levels, last=len(column.levels) - 1)
+    rows = np.flatnonzero(numbers.observed)
+    if rows.size:
+        _wrong_type(column, "numbers", (float(numbers.values[rows[0]]), int(rows[0])))
+    return np.full(len(numbers.values), MISSING, dtype=np.int32)
+
+
+def _codes_of_labels(cells: Labels, levels: Sequence[Level], last: int) -> NDArray[np.int32]:
+    known = {level: min(code, last) for code, level in enumerate(levels)}
+    codes = [known.get(label, UNSEEN) for label in cells.labels]
+    return np.array([*codes, MISSING], dtype=np.int32)[cells.codes]
+
+
+def _codes_of_numbers(cells: Numbers, levels: Sequence[Level], last: int) -> NDArray[np.int32]:
+    values = np.array(levels, dtype=np.float64)
+    order = np.argsort(values)
+    place = np.minimum(np.searchsorted(values[order], cells.values), len(values) - 1)
+    codes = np.minimum(order, last)[place].astype(np.int32)
+    codes[values[order][place] != cells.values] = UNSEEN
+    codes[~cells.observed] = MISSING
+    return codes
+
+
+def _new_values(schema: Schema, position: int, blocks: Blocks, rows: NDArray[np.int64]) -> Any:
+    """The values of changed cells: floats, or levels with None for missing."""
+    column = schema.columns[position]
+    if column.modelled_as == "nothing":
+        raise InputError(
+            f"Column {column.name!r} is passed through, but {len(rows)} of its cells are marked as changed. "
+            "Hint: only modelled columns can change."
+        )
+    if column.modelled_as == "number":
+        return blocks.numbers[rows, schema.number_positions.index(position)]
+    codes = blocks.codes[rows, schema.category_positions.index(position)]
+    wrong = np.flatnonzero((codes < MISSING) | (codes >= len(column.levels)))
+    if wrong.size:
+        raise InputError(
+            f"Column {column.name!r} has {len(column.levels)} levels, but the code at row {rows[wrong[0]]} is "
+            f"{codes[wrong[0]]}. Hint: a changed cell needs a code from 0 to {len(column.levels) - 1}, or MISSING."
+        )
+    lookup = [*column.levels, None]
+    return [lookup[code] for code in codes.tolist()]
+
+
+# ------------------------------------------------------------------------------------------------------ checks
+
+
+def _markers(missing_values: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(missing_values, str) or not all(isinstance(value, str) for value in missing_values):
+        raise ParameterError(
+            f"missing_values must be a sequence of strings, but it is {missing_values!r}. Hint: missing_values=['n/a']."
+        )
+    return tuple(dict.fromkeys(missing_values))
+
+
+def _check_settings(
+    table: Table, kinds: Mapping[str, str], max_levels: int, small_integers: int, constant: str
+) -> None:
+    if table.n_rows == 0:
+        raise InputError(
+            "The reference has 0 rows, but at least 1 is needed to learn its columns. Hint: check the filter."
+        )
+    for name, limit, value in (("max_levels", 2, max_levels), ("small_integers", 0, small_integers)):
+        if value < limit:
+            raise ParameterError(f"{name} must be at least {limit}, but it is {value}. Hint: the default is fine.")
+    if constant not in ("passthrough", "number"):
+        raise ParameterError(
+            f"constant must be 'passthrough' or 'number', but it is {constant!r}. Hint: check the word."
+        )
+    for name in kinds:
+        if name not in table.names:
+            raise ParameterError(
+                f"kinds names the column {name!r}, which the table does not have. {_near(name, table.names)}"
+            )
+
+
+def _kind_named(kinds: Mapping[str, str] | None, name: str) -> Kind | None:
+    wanted = (kinds or {}).get(name)
+    if wanted is None or wanted in list(Kind):
+        return None if wanted is None else Kind(wanted)
+    raise ParameterError(
+        f"kinds[{name!r}] must be one of {', '.join(Kind)}, but it is {wanted!r}. Hint: check the spelling."
+    )
+
+
+def _checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Weights | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError(
+            f"sample_weight must hold {n_rows} finite weights >= 0, not all 0, but it has shape {weights.shape} and "
+            f"starts {weights.ravel()[:3].tolist()}. Hint: one weight per row of the reference."
+        )
+    return weights
+
+
+def _check_names(names: tuple[str, ...], schema: Schema) -> None:
+    for name in schema.names:
+        if name not in names:
+            spare = [other for other in names if other not in schema.names]
+            raise MissingColumnError(f"Column {name!r} is missing from the incoming table. {_near(name, spare)}")
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"Hint: was it renamed to {near[0]!r}?" if near else f"Hint: it has {', '.join(map(repr, names[:8]))}."
+
+
+def _check_finite(name: str, cells: Numbers) -> None:
+    rows = np.flatnonzero(np.isinf(cells.values))
+    if rows.size:
+        raise InputError(
+            f"Column {name!r} is infinite at row {rows[0]} ({cells.values[rows[0]]}); numbers must be finite. "
+            "Hint: replace infinite values by missing ones."
+        )
+
+
+def _check_shapes(table: Table, schema: Schema, blocks: Blocks, changed: NDArray[np.bool_]) -> None:
+    _check_names(table.names, schema)
+    wanted = (
+        ("changed", changed.shape, (table.n_rows, len(schema.columns))),
+        ("blocks.numbers", blocks.numbers.shape, (table.n_rows, len(schema.numbers))),
+        ("blocks.codes", blocks.codes.shape, (table.n_rows, len(schema.categories))),
+    )
+    for name, got, want in wanted:
+        if got != want:
+            raise InputError(f"{name} must have shape {want}, but it has {got}. Hint: rows x columns of the schema.")
+
+
+def _wrong_type(column: Column, what: str, first: tuple[Any, int] | None) -> NoReturn:
+    value = f"First bad value: {first[0]!r} at row {first[1]}. " if first else ""
+    marker = f"pass missing_values=[{first[0]!r}], or refit" if first and isinstance(first[0], str) else "refit"
+    raise SchemaError(
+        f"Column {column.name!r} of the incoming table holds {what}, but the model learnt it as {column.kind.value}. "
+        f"{value}Hint: {marker}."
+    )
+
+
+def _show(cells: Labels, row: int | None) -> str:
+    return "it" if row is None else f"{cells.labels[cells.codes[row]]!r} at row {row}"
