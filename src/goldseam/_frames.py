@@ -1,89 +1,26 @@
-"""One column of any library <-> neutral cells. Only `tables` uses this module.
-
-A column is read into one of three neutral forms and everything else in the package is written against those:
-
-=========  =====================================================  ===============================================
-form       holds                                                  comes from
-=========  =====================================================  ===============================================
-`Numbers`  float64 values, NaN where nothing was observed         integers, floats, decimals, booleans
-`Labels`   codes into a list of labels, `MISSING` where nothing   text, categoricals, enums, dictionaries, mixtures
-`Opaque`   a word for what is there                               dates, times, binary, nested, foreign objects
-=========  =====================================================  ===============================================
+"""One column of any library <-> neutral cells (`schema.Cells`). Only `tables` uses this module.
 
 `Frame` is what `tables` sees of a library: `DataFrame` (pandas, polars and pyarrow, through narwhals) and `ArrayFrame`
-(numpy). Cells are written with `written`, which copies the column, keeps its dtype and touches the given rows only.
+(numpy). `cells` reads a column; text is turned into codes by the library's own engine. `written` copies a column,
+keeps its dtype and touches the given rows only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.errors import InputError
-from goldseam.schema import MISSING, Kind
+from goldseam.schema import MISSING, Cells, Form, Kind, Labels, Numbers, Opaque
 
-__all__ = [
-    "ArrayFrame",
-    "Cells",
-    "DataFrame",
-    "Frame",
-    "Labels",
-    "Numbers",
-    "Opaque",
-    "numbers_of_labels",
-    "open_frame",
-]
+__all__ = ["ArrayFrame", "DataFrame", "Frame", "numbers_of_labels", "open_frame"]
 
-Form = Literal["float", "integer", "decimal", "boolean"]
 Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Numeric cells; `form` is what the library stores."""
-
-    values: NDArray[np.float64]
-    form: Form
-
-    @property
-    def observed(self) -> NDArray[np.bool_]:
-        return ~np.isnan(self.values)
-
-
-@dataclass(frozen=True)
-class Labels:
-    """Cells that are positions in a list of labels.
-
-    `declared`: the library says these are categories (a text column does not). `ordered`: and that they have an order.
-    `had_markers`: some cells held one of the user's strings for "missing".
-    """
-
-    codes: NDArray[np.int32]
-    labels: tuple[Any, ...]
-    declared: bool = False
-    ordered: bool = False
-    had_markers: bool = False
-
-    @property
-    def observed(self) -> NDArray[np.bool_]:
-        return self.codes != MISSING
-
-
-@dataclass(frozen=True)
-class Opaque:
-    """Cells that are not modelled; `first` is a value to show and its row."""
-
-    what: str
-    first: tuple[Any, int] | None = None
-
-
-Cells = Numbers | Labels | Opaque
 
 
 class Frame(Protocol):
@@ -142,13 +79,15 @@ class DataFrame:
         dtype = series.dtype
         if dtype.is_numeric() or dtype == nw.Boolean:
             return Numbers(_floats(series), _form(dtype))
-        if dtype == nw.String and not _holds_objects(series):
+        if dtype == nw.String and dtype_of(series) != np.dtype(object):
             return without_markers(_factorised(series.to_native()), markers)
         if dtype in (nw.Categorical, nw.Enum):
             return without_markers(_declared_labels(series), markers)
         if dtype in (nw.Object, nw.String):
             return cells_of_objects(series.to_numpy(), markers)
-        return _opaque(series)
+        if getattr(dtype_of(series), "kind", "") == "c":
+            raise InputError(f"Complex data not supported: column {series.name!r} is complex. Hint: pass its parts.")
+        return _opaque(f"values of type {dtype}", series, np.flatnonzero(~series.is_null().to_numpy()))
 
     def written(self, position: int, rows: Rows, values: Sequence[Any], kind: Kind) -> Any:
         series = self.series(position)
@@ -201,7 +140,8 @@ class ArrayFrame:
             return without_markers(Labels(codes.astype(np.int32), tuple(labels.tolist())), markers)
         if column.dtype.kind == "O":
             return cells_of_objects(column, markers)
-        return Opaque(f"values of dtype {column.dtype}", (column[0], 0) if len(column) else None)
+        seen = np.flatnonzero(~np.isnat(column) if column.dtype.kind in "mM" else np.ones(len(column), dtype=bool))
+        return _opaque(f"values of dtype {column.dtype}", column, seen)
 
     def written(self, position: int, rows: Rows, values: Sequence[Any], kind: Kind) -> NDArray[Any]:
         return _written_array(self.native[:, position], rows, values, kind)
@@ -212,6 +152,11 @@ class ArrayFrame:
         for position, column in columns.items():
             array[:, position] = column
         return array
+
+
+def dtype_of(series: nw.Series[Any]) -> Any:
+    """The library's own dtype (arrow calls it type, and never needs asking)."""
+    return getattr(series.to_native(), "dtype", None)
 
 
 def _field_names(native: Any) -> list[str]:
@@ -234,11 +179,6 @@ def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
     if series.implementation.is_pyarrow():  # a safe cast would refuse integers beyond 2**53
         return native.cast("float64", safe=False).to_numpy()
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-
-
-def _holds_objects(series: nw.Series[Any]) -> bool:
-    """Text in a pandas column of Python objects."""
-    return getattr(series.to_native(), "dtype", None) == np.dtype(object)
 
 
 def _factorised(native: Any) -> Labels:
@@ -302,14 +242,11 @@ def _polars_labels(native: Any) -> Labels:
     return _factorised(native.cast(polars.String))
 
 
-def _opaque(series: nw.Series[Any]) -> Cells:
-    seen = np.flatnonzero(~series.is_null().to_numpy())
-    if seen.size == 0:  # nothing observed: fits every kind
-        return Labels(np.full(len(series), MISSING, np.int32), ())
-    row = int(seen[0])
-    if getattr(getattr(series.to_native(), "dtype", None), "kind", "") == "c":
-        raise InputError(f"Complex data not supported: column {series.name!r} is complex. Hint: pass its parts.")
-    return Opaque(f"values of type {series.dtype}", (series[row], row))
+def _opaque(what: str, column: Any, seen: Rows) -> Cells:
+    """A column that is not modelled; without a single value in it, it fits every kind."""
+    if seen.size == 0:
+        return Labels(np.full(len(column), MISSING, np.int32), ())
+    return Opaque(what, (column[int(seen[0])], int(seen[0])))
 
 
 def is_missing(value: Any) -> bool:

@@ -4,6 +4,17 @@ A table is modelled as two blocks side by side (`Blocks`): *numbers* (float64, i
 nothing was observed) and *codes* (int32 positions into a column's `levels`, `MISSING` where nothing was observed,
 `UNSEEN` where the reference never had the value). Which column goes where is the `Schema`'s business; reading and
 writing real tables is that of `tables`.
+
+Between a library's column and the blocks there is one neutral form per column, so that only a small part of the package
+knows libraries:
+
+=========  =====================================================  ===============================================
+`Cells`    holds                                                  comes from
+=========  =====================================================  ===============================================
+`Numbers`  float64 values, NaN where nothing was observed         integers, floats, decimals, booleans
+`Labels`   codes into a list of labels, `MISSING` where nothing   text, categoricals, enums, dictionaries, mixtures
+`Opaque`   a word for what is there                               dates, times, binary, nested, foreign objects
+=========  =====================================================  ===============================================
 """
 
 from __future__ import annotations
@@ -17,7 +28,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MISSING", "UNSEEN", "Blocks", "Column", "Kind", "Level", "Schema", "robust_scale", "weighted_quantile"]
+__all__ = [
+    "MISSING",
+    "UNSEEN",
+    "Blocks",
+    "Cells",
+    "Column",
+    "Kind",
+    "Labels",
+    "Level",
+    "Numbers",
+    "Opaque",
+    "Schema",
+    "robust_scale",
+    "weighted_quantile",
+]
 
 MISSING = -1
 UNSEEN = -2
@@ -160,6 +185,51 @@ class Blocks:
     def copy(self) -> Blocks:
         """Blocks that may be written to."""
         return replace(self, numbers=self.numbers.copy(), codes=self.codes.copy())
+
+
+Form = Literal["float", "integer", "decimal", "boolean"]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numeric cells; `form` is what the library stores."""
+
+    values: NDArray[np.float64]
+    form: Form
+
+    @property
+    def observed(self) -> NDArray[np.bool_]:
+        return ~np.isnan(self.values)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Cells that are positions in a list of labels.
+
+    `declared`: the library says these are categories (a text column does not). `ordered`: and that they have an order.
+    `had_markers`: some cells held one of the user's strings for "missing".
+    """
+
+    codes: NDArray[np.int32]
+    labels: tuple[Any, ...]
+    declared: bool = False
+    ordered: bool = False
+    had_markers: bool = False
+
+    @property
+    def observed(self) -> NDArray[np.bool_]:
+        return self.codes != MISSING
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Cells that are not modelled; `first` is a value to show and its row."""
+
+    what: str
+    first: tuple[Any, int] | None = None
+
+
+Cells = Numbers | Labels | Opaque
 
 
 def robust_scale(values: NDArray[np.floating[Any]], weights: NDArray[np.float64] | None = None) -> float:

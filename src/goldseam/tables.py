@@ -47,9 +47,23 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goldseam._frames import Cells, Frame, Labels, Numbers, Opaque, numbers_of_labels, open_frame
+from goldseam._frames import Frame, numbers_of_labels, open_frame
 from goldseam.errors import InputError, MissingColumnError, ParameterError, SchemaError
-from goldseam.schema import MISSING, UNSEEN, Blocks, Column, Kind, Level, Schema, robust_scale, weighted_quantile
+from goldseam.schema import (
+    MISSING,
+    UNSEEN,
+    Blocks,
+    Cells,
+    Column,
+    Kind,
+    Labels,
+    Level,
+    Numbers,
+    Opaque,
+    Schema,
+    robust_scale,
+    weighted_quantile,
+)
 
 __all__ = ["Table", "learn_schema"]
 
@@ -99,7 +113,7 @@ class Table:
         return Table(self.frame, tuple(names), self.missing_values)
 
     def cells(self, name: str, missing_values: Sequence[str] = ()) -> Cells:
-        """One column in its neutral form (see `_frames`)."""
+        """One column in its neutral form (see `schema`)."""
         return self.frame.cells(self.names.index(name), (*self.missing_values, *missing_values))
 
     def encode(self, schema: Schema) -> Blocks:
