@@ -1,0 +1,444 @@
+"""`GEMMEDClassifier`: a large-margin classifier that learns which of its training rows not to believe."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from goldseam.errors import ConvergenceWarning, DataWarning, InputError
+from goldseam.margin import checks, fitting, gibbs
+from goldseam.margin.entropy import EuclideanRows, GramRows, gram_squares, squared_distance_sums
+from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, new_row_scores, warn_about_fields
+from goldseam.margin.machines import KernelFunction, Machine
+from goldseam.margin.probabilities import fit_platt, fit_temperature, platt_probabilities
+from goldseam.margin.solvers import FieldPrior, FitMachine, Fitted, LiteralPrior, Solution, literal_entropy, mean_field
+from goldseam.margin.trust import FieldSettings, Space, best_score, log_odds, margin_loss, trust_given_loss
+
+__all__ = ["GEMMEDClassifier"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
+    """Large-margin classifier for training rows some of which come from failed sensors, nobody knows which.
+
+    Every row gets a trust: the probability that it is nominal. It comes from how sparse the surroundings of the row are
+    within its class (the GEM field) and from the classifier's loss on it. Classifier and trust are fitted in turn.
+
+    Features are not scaled: put `RobustScaler` in front. The field does not depend on the scale, an SVM does.
+
+    Parameters
+    ----------
+    kernel : 'linear', 'rbf', 'precomputed' or callable
+        A callable takes two arrays of rows and returns their kernel values.
+    C : float
+        Cost of a row with full trust.
+    gamma : 'scale', 'robust', 'auto' or float
+        Of the rbf kernel. `'scale'` uses the variance of all cells, which outliers inflate; `'robust'` the median
+        column variance.
+    n_neighbors : 'auto', int or float
+        Neighbours per row within its class; a float is a fraction of the class, `'auto'` a quarter (5 if bipartite).
+        Rows that failed together (segments of one recording) vouch for each other unless there are at least twice as many
+        neighbours as such rows, or `groups` are given to `fit`.
+    trust_prior, field_strength, loss_strength : float
+        Prior trust p0, and how much field and loss count (lambda and beta).
+    threshold : 'auto', 'gap' or 'literal'
+        Where sparse begins; `'literal'` is the rule and the regulariser as printed in the paper (two classes only).
+    solver : 'mean-field' or 'gibbs'
+        `'gibbs'` is the paper's stochastic gradient with Gibbs sampling (two classes only).
+    entropy : 'leave-one-out' or 'bipartite'
+        Neighbours among all other rows, or across one random split as in the paper.
+    max_reference : int
+        Rows per class among which neighbours are looked for.
+    class_weight : None, 'balanced' or dict
+    linear_solver : 'auto', 'liblinear', 'libsvm' or 'sgd'
+        For the linear kernel. `'auto'` is liblinear, and LIBSVM (with a warning) where that does not converge.
+    n_landmarks : None or int
+        Fit kernel machines on this many Nystroem landmarks: for tables too long for LIBSVM.
+    probability : 'platt' or 'sigmoid'
+        A logistic curve fitted with trust as weights, or the plain sigmoid of the scores.
+    missing : 'raise' or 'indicator'
+        `'indicator'` accepts NaN: distances over shared columns, medians and indicators for the classifier.
+    max_iter : None or int
+        Rounds; None is 30 (mean field) or 200 (Gibbs).
+    tol : float
+        Largest change of a trust that counts as settled.
+    n_jobs, random_state, verbose
+        As usual.
+
+    Attributes
+    ----------
+    sample_trust_ : array (rows,)
+        Trust of the training rows.
+    field_ : array (rows,)
+        The field before it is clipped; ranks rows even where the trust is saturated.
+    thresholds_, scales_, n_kept_, n_neighbors_ : arrays (classes,)
+        The entropy threshold of each class, its scale, the distinct rows below it, the neighbours used.
+    objective_ : array (rounds,)
+        What mean field lowers.
+    mu_ : array (classes,)
+        Duals of the printed regulariser (`threshold='literal'` only).
+    machine_ : Machine
+        The classifier as plain arrays.
+    classes_, n_iter_, linear_solver_, n_features_in_
+        As usual; `linear_solver_` is the one that ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(-2, 1, (60, 2)), rng.normal(2, 1, (60, 2)), [[90.0, 80.0]]])
+    >>> y = np.array(["left"] * 60 + ["right"] * 60 + ["left"])
+    >>> model = GEMMEDClassifier().fit(X, y)
+    >>> bool(model.sample_trust_[-1] < 0.01), model.predict([[3.0, 3.0]])
+    (True, array(['right'], dtype='<U5'))
+    """
+
+    def __init__(
+        self,
+        kernel: str | KernelFunction = "linear",
+        C: float = 1.0,
+        *,
+        gamma: str | float = "scale",
+        n_neighbors: str | int | float = "auto",
+        trust_prior: float = 0.5,
+        field_strength: float = 2.0,
+        loss_strength: float = 1.0,
+        threshold: str = "auto",
+        solver: str = "mean-field",
+        entropy: str = "leave-one-out",
+        max_reference: int = 2000,
+        class_weight: Mapping[Any, float] | str | None = None,
+        linear_solver: str = "auto",
+        n_landmarks: int | None = None,
+        probability: str = "platt",
+        missing: str = "raise",
+        max_iter: int | None = None,
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.trust_prior = trust_prior
+        self.field_strength = field_strength
+        self.loss_strength = loss_strength
+        self.threshold = threshold
+        self.solver = solver
+        self.entropy = entropy
+        self.max_reference = max_reference
+        self.class_weight = class_weight
+        self.linear_solver = linear_solver
+        self.n_landmarks = n_landmarks
+        self.probability = probability
+        self.missing = missing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.allow_nan = self.missing == "indicator"
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+        """Learn the classifier and the trust of every row.
+
+        Rows that share a value of `groups` (a recording, a device) do not count as neighbours of each other.
+        """
+        checks.check_parameters(self)
+        X, y = self._validated(X, y)
+        self.classes_, codes = checks.encode_labels(y)
+        weights = checks.row_weights(sample_weight, X)
+        weights = weights * checks.class_weights(self.class_weight, self.classes_, codes, weights)
+        group_codes = checks.encode_groups(groups, len(X))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        training = merge_copies(X, codes, weights, group_codes, seed)
+        checks.require_all_classes(training.codes, self.classes_)
+        rows = self._learn_imputation(X[training.first])
+        space = self._space(X, training)
+        settings = FieldSettings(self.n_neighbors, self.threshold, self.entropy, self.max_reference)
+        self._fields, g = fit_fields(space, training.codes, len(self.classes_), settings, np.random.default_rng(seed))
+        warn_about_fields(self._fields, self.classes_.tolist(), settings)
+        solution = self._solve(space, rows, training, g, seed)
+        self._keep(X, training, solution)
+        self._keep_trust(X, codes, training, g, solution.trust)
+        self._learn_probabilities(solution, training)
+        self._warn_about(solution, training)
+        return self
+
+    def _validated(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
+        checks.require_plain_labels(y)
+        finite: Any = "allow-nan" if self.missing == "indicator" else True
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=2)
+        check_classification_targets(y)
+        checks.require_moderate_values(X)
+        if isinstance(self.kernel, str) and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise InputError(
+                f"A precomputed kernel must be square, but has shape {X.shape}. Hint: pass K(X, X) to fit."
+            )
+        return X, y
+
+    def _space(self, X: Floats, training: TrainingRows) -> Space:
+        if self._pairwise:
+            return GramRows(X[np.ix_(training.first, training.first)], training.groups)
+        return EuclideanRows(X[training.first], training.groups, self.n_jobs)
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _learn_imputation(self, rows: Floats) -> Floats:
+        """Medians and indicator columns (G5.7); returns the rows as the classifier sees them."""
+        self._indicated = np.flatnonzero(np.isnan(rows).any(axis=0))
+        seen = ~np.isnan(rows).all(axis=0)
+        self._medians = np.zeros(rows.shape[1])
+        self._medians[seen] = np.nanmedian(rows[:, seen], axis=0)
+        return self._complete(rows)
+
+    def _complete(self, rows: Floats) -> Floats:
+        missing = np.isnan(rows)
+        if not self._indicated.size and not missing.any():
+            return rows
+        filled = np.where(missing, self._medians, rows)
+        return np.ascontiguousarray(np.column_stack([filled, missing[:, self._indicated].astype(np.float64)]))
+
+    # ---- solving
+
+    def _solve(self, space: Space, rows: Floats, training: TrainingRows, g: Floats, seed: int) -> Solution:
+        signs = fitting.class_signs(training.codes, len(self.classes_))
+        if self.threshold == "literal" or self.solver == "gibbs":
+            checks.require_two_classes(self.classes_, self.solver, self.threshold)
+        if self.solver == "gibbs":
+            return self._solve_gibbs(space, rows, training, g, signs, seed)
+        fit_machine = self._fitter(space, rows, training, signs, seed)
+        rule: Any = FieldPrior(log_odds(g, self.trust_prior, self.field_strength), self.loss_strength)
+        if self.threshold == "literal":
+            rule = LiteralPrior(self._literal(space, rows, training, seed), self.trust_prior, self.loss_strength)
+        solution = mean_field(
+            fit_machine,
+            rule,
+            training.codes,
+            training.weights,
+            C=self.C,
+            max_iter=self.max_iter or 30,
+            tol=self.tol,
+        )
+        if self.threshold == "literal":
+            self.mu_ = rule.duals
+        self.linear_solver_ = getattr(fit_machine, "used", None)
+        return solution
+
+    def _fitter(self, space: Space, rows: Floats, training: TrainingRows, signs: Floats, seed: int) -> FitMachine:
+        self._gamma = fitting.resolve_gamma(self.gamma, rows, training.weights) if self.kernel == "rbf" else 1.0
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            return fitting.LinearFitter(rows, signs, self.C, self.linear_solver, seed)
+        if isinstance(space, GramRows):
+            return fitting.KernelFitter(rows, signs, self.C, self.kernel, gram=space.gram)
+        if self.n_landmarks is not None:
+            landmarks = rows[: self.n_landmarks]
+            return fitting.NystroemFitter(rows, signs, self.C, self.kernel, self._gamma, landmarks, seed)
+        return fitting.KernelFitter(rows, signs, self.C, self.kernel, self._gamma)
+
+    def _literal(self, space: Space, rows: Floats, training: TrainingRows, seed: int) -> Any:
+        found = literal_entropy(
+            space,
+            training.codes,
+            n_neighbors=self.n_neighbors,
+            dimension=float(self.n_features_in_),
+            bipartite=self.entropy == "bipartite",
+            rng=np.random.default_rng(seed),
+        )
+        sizes = np.bincount(training.codes)
+        for label, kept, size in zip(self.classes_.tolist(), found.n_kept, sizes, strict=True):
+            if kept < 0.4 * size:
+                warnings.warn(
+                    f"Class {label!r}: the printed gap rule keeps {kept} of {size} rows. Hint: threshold='auto'.",
+                    DataWarning,
+                    stacklevel=4,
+                )
+        return found
+
+    def _solve_gibbs(
+        self, space: Space, rows: Floats, training: TrainingRows, g: Floats, signs: Floats, seed: int
+    ) -> Solution:
+        self._gamma = fitting.resolve_gamma(self.gamma, rows, training.weights) if self.kernel == "rbf" else 1.0
+        linear = isinstance(self.kernel, str) and self.kernel == "linear"
+        gram = space.gram if isinstance(space, GramRows) else fitting.gram_matrix(rows, self.kernel, self._gamma)
+        start = fitting.KernelFitter(rows, signs, self.C, self.kernel, self._gamma, gram)
+        alpha = np.abs(start.dual(training.weights)[0][0])
+        literal = self._literal(space, rows, training, seed) if self.threshold == "literal" else None
+        n_iter = self.max_iter or 200
+        result = gibbs.gibbs(
+            gibbs.linear_features(rows) if linear else gibbs.kernel_features(gram),
+            signs[0],
+            alpha=alpha,
+            upper=self.C * training.weights,
+            prior=self.trust_prior,
+            rng=np.random.default_rng(seed),
+            entropy=literal,
+            n_iter=n_iter,
+            field_odds=log_odds(g, 0.5, self.field_strength),
+        )
+        if literal is not None:
+            self.mu_ = result.duals
+        self.linear_solver_ = None
+        if linear:
+            machine = Machine("linear", result.predictor[None, :-1].copy(), result.predictor[-1:].copy())
+        else:
+            machine = fitting.support_machine(rows, result.predictor[None, :], np.zeros(1), self.kernel, self._gamma)
+        fitted = Fitted(machine, result.scores[:, None], float("nan"))
+        return Solution(fitted, result.trust, (), n_iter, float("nan"))
+
+    # ---- what is kept
+
+    def _keep(self, X: Floats, training: TrainingRows, solution: Solution) -> None:
+        machine = solution.fitted.machine
+        if machine.kind == "precomputed":
+            machine = replace(machine, support_rows=training.first[machine.support_rows])
+        self.machine_ = machine
+        self._fields = tuple(replace(field, reference=training.first[field.reference]) for field in self._fields)
+        self._references = () if self._pairwise else tuple(X[field.reference] for field in self._fields)
+        self._diagonal = np.diag(X).copy() if self._pairwise else np.empty(0)
+        self.thresholds_ = np.array([field.threshold for field in self._fields])
+        self.scales_ = np.array([field.scale for field in self._fields])
+        self.n_kept_ = np.array([field.n_kept for field in self._fields])
+        self.n_neighbors_ = np.array([field.n_neighbors for field in self._fields])
+        self.objective_ = np.array(solution.objectives)
+        self.n_iter_ = solution.n_iter
+
+    def _keep_trust(self, X: Floats, codes: Ints, training: TrainingRows, g: Floats, trust: Floats) -> None:
+        """Trust and field for the caller's rows; those that took no part are judged like new rows of their class."""
+        left_out = np.setdiff1d(np.arange(len(X)), training.counted)
+        fill_g, fill_trust = np.zeros(len(X)), np.zeros(len(X))
+        if left_out.size:
+            rows = X[left_out]
+            fill_g[left_out] = self._class_scores(rows)[codes[left_out], np.arange(len(rows))]
+            odds = log_odds(fill_g[left_out], self.trust_prior, self.field_strength)
+            loss = margin_loss(self._scores(rows), codes[left_out], self.C)
+            fill_trust[left_out] = trust_given_loss(odds, loss, self.loss_strength)
+            fill_trust[np.isnan(X).all(axis=1)] = 0.0
+        self.field_ = training.spread(g, fill_g)
+        self.sample_trust_ = training.spread(trust, fill_trust)
+
+    def _learn_probabilities(self, solution: Solution, training: TrainingRows) -> None:
+        scores, weights = solution.fitted.scores, training.weights * solution.trust
+        self._curve = (1.0, 0.0)
+        if self.probability == "platt" and len(self.classes_) == 2:
+            self._curve = fit_platt(scores[:, 0], training.codes == 1, weights)
+        elif self.probability == "platt":
+            self._curve = (fit_temperature(scores, training.codes, weights), 0.0)
+
+    def _warn_about(self, solution: Solution, training: TrainingRows) -> None:
+        if solution.change >= self.tol:
+            _warn(
+                f"Trust had not settled after {solution.n_iter} rounds: it last moved by {solution.change:.2g}, "
+                f"tol={self.tol:g}. Hint: raise max_iter.",
+                ConvergenceWarning,
+            )
+        sizes = np.bincount(training.codes)
+        for label, kept, size in zip(
+            self.classes_.tolist(), np.bincount(training.codes, solution.trust), sizes, strict=True
+        ):
+            if kept < 0.2 * size and self.solver == "mean-field":
+                _warn(
+                    f"Class {label!r}: the trust of its {size} rows sums to {kept:.3g} only. Hint: look at field_.",
+                    DataWarning,
+                )
+        chosen = _best_class(solution.fitted.scores)
+        if np.all(chosen == chosen[0]):
+            _warn(
+                f"The classifier gives every training row the class {self.classes_[chosen[0]]!r}. "
+                "Hint: scale the features, or try another C.",
+                DataWarning,
+            )
+
+    # ---- new rows
+
+    def _new_rows(self, X: Any) -> Floats:
+        check_is_fitted(self, "machine_")
+        finite: Any = "allow-nan" if self.missing == "indicator" else True
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=finite)
+        checks.require_moderate_values(X)
+        return X
+
+    def _scores(self, rows: Floats) -> Floats:
+        kernel = self.kernel if callable(self.kernel) else None
+        return self.machine_.scores(self._complete(rows), kernel)
+
+    def _class_scores(self, rows: Floats) -> Floats:
+        """g of rows against every class, shape (classes, rows)."""
+        if not self._pairwise:
+            return new_row_scores(rows, self._fields, self._references, self.n_jobs)
+        diagonal = self._diagonal
+        if np.ptp(diagonal) > 1e-9 * max(1.0, float(np.abs(diagonal).max())):
+            raise InputError(
+                f"Trust of new rows needs K(x, x), but the training diagonal is not constant (from {diagonal.min():g} to "
+                f"{diagonal.max():g}). Hint: use a callable kernel, or normalise the kernel."
+            )
+        own = np.full(len(rows), diagonal[0])
+        squares = [gram_squares(rows[:, f.reference], own, diagonal[f.reference]) for f in self._fields]
+        return np.stack(
+            [f.score(squared_distance_sums(s, f.n_neighbors)) for f, s in zip(self._fields, squares, strict=True)]
+        )
+
+    def decision_function(self, X: Any) -> Floats:
+        """f of each row: one column less dimension for two classes (positive means `classes_[1]`), else one per class."""
+        scores = self._scores(self._new_rows(X))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
+        codes = _best_class(self._scores(self._new_rows(X)))
+        return self.classes_[codes]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities by the curve that `probability` names."""
+        return platt_probabilities(self._scores(self._new_rows(X)), *self._curve)
+
+    def trust(self, X: Any) -> Floats:
+        """Trust of new rows by the field of the class they fit best (G-23); no label is needed."""
+        rows = self._new_rows(X)
+        trust = expit(log_odds(best_score(self._class_scores(rows)), self.trust_prior, self.field_strength))
+        return np.where(np.isnan(rows).all(axis=1), 0.0, trust)
+
+    def trust_score(self, X: Any) -> Floats:
+        """t of (G-23), not clipped below: negative means suspicious."""
+        return best_score(self._class_scores(self._new_rows(X)))
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of a linear classifier, (1, columns) for two classes, else one row per class."""
+        if self.machine_.kind != "linear":
+            raise AttributeError("coef_ is only there with kernel='linear'.")
+        return self.machine_.coefficients
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts of the scores."""
+        return self.machine_.intercepts
+
+
+def _best_class(scores: Floats) -> Ints:
+    return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
+
+
+def _warn(message: str, category: type[Warning]) -> None:
+    warnings.warn(message, category, stacklevel=4)

@@ -1,0 +1,101 @@
+"""The fields of all classes together: training rows made distinct, one field per class, new rows scored (G4.1, G5.3)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.errors import DataWarning
+from goldseam.margin import entropy
+from goldseam.margin.trust import FEWEST_ROWS, ClassField, FieldSettings, Space, fit_class_field
+
+__all__ = ["TrainingRows", "fit_fields", "merge_copies", "new_row_scores", "warn_about_fields"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Distinct training rows: `first` are their positions in the caller's table, `weights` sum over the copies.
+
+    `counted` are the caller's rows that take part (positive weight, something observed); `inverse` leads from those to
+    the distinct rows.
+    """
+
+    first: Ints
+    codes: Ints
+    weights: Floats
+    groups: Ints | None
+    counted: Ints
+    inverse: Ints
+
+    def spread(self, values: Floats, fill: Floats) -> Floats:
+        """Values of distinct rows for all of the caller's rows; rows that did not take part get `fill`."""
+        full = fill.copy()
+        full[self.counted] = values[self.inverse]
+        return full
+
+
+def merge_copies(X: Floats, codes: Ints, weights: Floats, groups: Ints | None, seed: int) -> TrainingRows:
+    """Make the rows of each class distinct. Neither row order nor copies matter for the result."""
+    counted = np.flatnonzero((weights > 0) & ~np.isnan(X).all(axis=1))
+    found = entropy.distinct_rows(np.column_stack([X[counted], codes[counted]]), seed)
+    first = counted[found.first]
+    merged: Floats = np.bincount(found.inverse, weights[counted], minlength=len(first)).astype(np.float64)
+    merged_groups = None
+    if groups is not None:
+        merged_groups = np.full(len(first), np.iinfo(np.int64).max)
+        np.minimum.at(merged_groups, found.inverse, groups[counted])
+    return TrainingRows(first, codes[first], merged, merged_groups, counted, found.inverse)
+
+
+def fit_fields(
+    space: Space, codes: Ints, n_classes: int, settings: FieldSettings, rng: np.random.Generator
+) -> tuple[tuple[ClassField, ...], Floats]:
+    """One field per class and g of every distinct row."""
+    g = np.empty(len(codes))
+    fields = []
+    for code in range(n_classes):
+        rows = np.flatnonzero(codes == code)
+        field, g[rows] = fit_class_field(space, rows, settings, rng)
+        fields.append(field)
+    return tuple(fields), g
+
+
+def warn_about_fields(fields: Sequence[ClassField], labels: Sequence[Any], settings: FieldSettings) -> None:
+    """Say where the field is off, or rests on less than half of a class, or on fewer neighbours than wanted."""
+    for field, label in zip(fields, labels, strict=True):
+        if field.state == "small" or field.n_rows < 3:
+            _warn(
+                f"Class {label!r} has {field.n_rows} distinct rows; the trust field needs {FEWEST_ROWS} and is off for it."
+            )
+        elif field.state == "on" and field.n_kept <= 0.5 * field.n_rows:
+            _warn(
+                f"Class {label!r}: only {field.n_kept} of {field.n_rows} rows lie below the entropy threshold. "
+                "Hint: with more than half of a class corrupted nothing is promised."
+            )
+        wanted = settings.n_neighbors
+        if isinstance(wanted, (int, np.integer)) and wanted > field.n_neighbors:
+            _warn(f"n_neighbors={wanted} is more than class {label!r} can give; {field.n_neighbors} are used.")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DataWarning, stacklevel=4)
+
+
+def new_row_scores(
+    rows: Floats, fields: Sequence[ClassField], references: Sequence[Floats], n_jobs: int | None
+) -> Floats:
+    """g of new rows against every class, shape (classes, rows)."""
+    scores = []
+    for field, reference in zip(fields, references, strict=True):
+        neighbourhood = entropy.Neighbourhood.of(reference)
+        sums = entropy.neighbour_sums(rows, neighbourhood, field.n_neighbors, n_jobs=n_jobs)
+        scores.append(field.score(sums))
+    return np.stack(scores)

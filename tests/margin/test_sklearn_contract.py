@@ -1,0 +1,15 @@
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from goldseam.margin import GEMMEDClassifier
+
+
+@pytest.mark.filterwarnings("ignore::goldseam.errors.DataWarning", "ignore::goldseam.errors.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        GEMMEDClassifier(),
+        GEMMEDClassifier(kernel="rbf", missing="indicator"),
+    ]
+)
+def test_contract(estimator, check):
+    check(estimator)
