@@ -116,6 +116,16 @@ class Table:
         """One column in its neutral form (see `schema`)."""
         return self.frame.cells(self.names.index(name), (*self.missing_values, *missing_values))
 
+    def texts(self, name: str, rows: NDArray[np.int64], missing_values: Sequence[str] = ()) -> list[str | None]:
+        """Cells of one column as text that reads back exactly; None where nothing was observed."""
+        cells = self.cells(name, missing_values)
+        if isinstance(cells, Numbers):
+            write = repr if cells.form in ("float", "decimal") else _whole if cells.form == "integer" else _yes_or_no
+            return [None if value != value else write(value) for value in cells.values[rows].tolist()]
+        if isinstance(cells, Labels):
+            return [None if code == MISSING else str(cells.labels[code]) for code in cells.codes[rows].tolist()]
+        raise InputError(f"Column {name!r} holds {cells.what}, which is passed through and has no cells to show.")
+
     def encode(self, schema: Schema) -> Blocks:
         """The modelled cells as arrays, after checking the table against the schema."""
         _check_names(self.names, schema)
@@ -144,6 +154,14 @@ class Table:
             place = self.names.index(column.name)
             columns[place] = self.frame.written(place, rows, _new_values(schema, position, blocks, rows), column.kind)
         return self.frame.replaced(columns)
+
+
+def _whole(value: float) -> str:
+    return str(int(value))
+
+
+def _yes_or_no(value: float) -> str:
+    return str(bool(value))
 
 
 # ---------------------------------------------------------------------------------------------------- learning
