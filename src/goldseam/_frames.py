@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from goldseam.errors import InputError
 from goldseam.schema import MISSING, Cells, Form, Kind, Labels, Numbers, Opaque
 
-__all__ = ["ArrayFrame", "DataFrame", "Frame", "numbers_of_labels", "open_frame"]
+__all__ = ["ArrayFrame", "DataFrame", "Frame", "open_frame"]
 
 Rows = NDArray[np.int64]
+_NO_VALUE = ("NAType", "NaTType")  # pandas.NA and NaT, by name: pandas need not be installed
 
 
 class Frame(Protocol):
@@ -271,10 +272,7 @@ def cells_of_objects(values: NDArray[np.object_], markers: Sequence[str]) -> Cel
 
 
 def _is_plain(kind: type) -> bool:
-    return issubclass(kind, (str, int, float, Decimal, np.number, np.bool_, type(None))) or kind.__name__ in (
-        "NAType",
-        "NaTType",
-    )
+    return issubclass(kind, (str, int, float, Decimal, np.number, np.bool_, type(None))) or kind.__name__ in _NO_VALUE
 
 
 def _settled(cells: Labels) -> Cells:
@@ -290,7 +288,7 @@ def _settled(cells: Labels) -> Cells:
         form = "integer"
     if any(issubclass(kind, Decimal) for kind in kinds):
         form = "decimal"
-    return Numbers(_spread(np.array([float(label) for label in cells.labels]), cells.codes), form)
+    return Numbers(np.array([*map(float, cells.labels), np.nan])[cells.codes], form)
 
 
 def without_markers(cells: Cells, markers: Sequence[str]) -> Any:
@@ -306,27 +304,6 @@ def without_markers(cells: Cells, markers: Sequence[str]) -> Any:
     labels = tuple(label for label, gone in zip(cells.labels, absent, strict=True) if not gone)
     found = bool(marked[np.unique(cells.codes[cells.codes >= 0])].any())
     return Labels(codes, labels, cells.declared, cells.ordered, had_markers=found)
-
-
-def numbers_of_labels(cells: Labels) -> tuple[Numbers, int | None]:
-    """Text read as numbers, and the first row that does not hold a finite number (None when all do)."""
-    values = np.array([_number(label) for label in cells.labels], dtype=np.float64)
-    numbers = _spread(values, cells.codes)
-    bad = np.flatnonzero(np.isnan(numbers) & cells.observed)
-    return Numbers(numbers, "float"), int(bad[0]) if bad.size else None
-
-
-def _number(label: Any) -> float:
-    try:
-        value = float(label)
-    except ValueError:
-        return float("nan")
-    return value if np.isfinite(value) else float("nan")
-
-
-def _spread(values: NDArray[np.float64], codes: NDArray[np.int32]) -> NDArray[np.float64]:
-    """One value per label -> one per row; `MISSING` is -1 and so takes the NaN at the end."""
-    return np.append(values, np.nan)[codes]
 
 
 # ------------------------------------------------------------------------------------------------------- writing
@@ -416,13 +393,14 @@ _NUMPY_DTYPES: dict[str, Any] = {
 
 def _grown(dtype: np.dtype[Any], new: NDArray[Any]) -> np.dtype[Any]:
     """The dtype that holds the old cells and the new ones."""
-    if dtype.kind == new.dtype.kind and dtype.kind == "U":
+    if dtype.kind == new.dtype.kind == "U":
         return np.promote_types(dtype, new.dtype)
-    if dtype.kind in "iu" and new.dtype.kind == "O" and all(isinstance(v, int) or v is None for v in new.tolist()):
-        return np.dtype(np.float64)  # as pandas does when an integer goes missing
-    if new.dtype.kind == "O" and dtype.kind == "f" and not any(isinstance(v, str) for v in new.tolist()):
+    if new.dtype.kind not in "OU" or (dtype.kind == "T" and new.dtype.kind == "U"):
         return dtype
-    return np.dtype(object) if new.dtype.kind in "OU" and dtype.kind not in "UT" else dtype
+    numeric = not any(isinstance(item, str) for item in new.tolist())
+    if numeric and dtype.kind in "fiu":  # a missing number: NaN, as pandas does it
+        return dtype if dtype.kind == "f" else np.dtype(np.float64)
+    return np.dtype(object)
 
 
 def _fitting(values: Sequence[Any], dtype: Any, kind: Kind) -> Any:
@@ -476,7 +454,7 @@ def _text(value: Any, kind: Kind) -> str | None:
     """How a value is written into a text column."""
     if isinstance(value, str) or is_missing(value):
         return value if isinstance(value, str) else None
-    return str(int(value)) if kind is Kind.INTEGER and float(value).is_integer() else repr(float(value))
+    return str(round(value)) if kind is Kind.INTEGER else repr(float(value))
 
 
 def _fitting_objects(values: Sequence[Any], column: NDArray[np.object_], kind: Kind) -> NDArray[np.object_]:

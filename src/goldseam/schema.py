@@ -19,7 +19,7 @@ knows libraries:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -199,7 +199,21 @@ class Numbers:
 
     @property
     def observed(self) -> NDArray[np.bool_]:
+        """Where there is a value."""
         return ~np.isnan(self.values)
+
+    def codes_for(self, levels: Sequence[Level]) -> NDArray[np.int32]:
+        """Positions in a list of numeric levels.
+
+        >>> Numbers(np.array([3.0, np.nan, 1.0, 7.0]), "float").codes_for((1, 3))
+        array([ 1, -1,  0, -2], dtype=int32)
+        """
+        values = np.array(levels, dtype=np.float64)
+        order = np.argsort(values).astype(np.int32)
+        place = np.minimum(np.searchsorted(values[order], self.values), len(values) - 1)
+        codes = np.where(values[order][place] == self.values, order[place], np.int32(UNSEEN))
+        codes[~self.observed] = MISSING
+        return codes
 
 
 @dataclass(frozen=True)
@@ -218,7 +232,28 @@ class Labels:
 
     @property
     def observed(self) -> NDArray[np.bool_]:
+        """Where there is a value."""
         return self.codes != MISSING
+
+    def codes_for(self, levels: Sequence[Level]) -> NDArray[np.int32]:
+        """Positions in another list of levels.
+
+        >>> Labels(np.array([1, -1, 0, 2]), ("a", "b", "c")).codes_for(("b", "a"))
+        array([ 0, -1,  1, -2], dtype=int32)
+        """
+        known = {level: code for code, level in enumerate(levels)}
+        codes = [known.get(label, UNSEEN) for label in self.labels]
+        return np.array([*codes, MISSING], dtype=np.int32)[self.codes]  # MISSING is -1: takes the last
+
+    def as_numbers(self) -> tuple[Numbers, int | None]:
+        """Text read as numbers, and the first row that does not hold a finite number (None when all do).
+
+        >>> Labels(np.array([0, -1, 1]), ("2.5", "n/a")).as_numbers()
+        (Numbers(values=array([2.5, nan, nan]), form='float'), 2)
+        """
+        values = np.array([*map(_finite_number, self.labels), np.nan], dtype=np.float64)[self.codes]
+        bad = np.flatnonzero(np.isnan(values) & self.observed)
+        return Numbers(values, "float"), int(bad[0]) if bad.size else None
 
 
 @dataclass(frozen=True)
@@ -230,6 +265,14 @@ class Opaque:
 
 
 Cells = Numbers | Labels | Opaque
+
+
+def _finite_number(label: Any) -> float:
+    try:
+        value = float(label)
+    except ValueError:
+        return float("nan")
+    return value if np.isfinite(value) else float("nan")
 
 
 def robust_scale(values: NDArray[np.floating[Any]], weights: NDArray[np.float64] | None = None) -> float:

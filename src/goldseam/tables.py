@@ -28,7 +28,7 @@ without columns             `InputError`
 without rows                no schema can be learnt (`InputError`); encodes to blocks without rows
 with one row                every column is constant, so nothing is modelled
 with two equal names        `InputError`
-that lacks a column         `MissingColumnError`, with a near name when there is one
+that lacks a column         `MissingColumnError`, with a near name when there is one (only for modelled columns)
 with an extra column        kept in its place, passed through
 with columns in new order   fine: columns are found by name
 with text for numbers       `SchemaError` with the first bad value and its row
@@ -47,11 +47,10 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goldseam._frames import Frame, numbers_of_labels, open_frame
+from goldseam._frames import Frame, open_frame
 from goldseam.errors import InputError, MissingColumnError, ParameterError, SchemaError
 from goldseam.schema import (
     MISSING,
-    UNSEEN,
     Blocks,
     Cells,
     Column,
@@ -228,7 +227,7 @@ class _Learner:
         return self.of_numbers(cells, wanted)
 
     def of_labels(self, cells: Labels, wanted: Kind | None) -> Column:
-        numbers, bad_row = numbers_of_labels(cells) if cells.had_markers or wanted in _NUMERIC else (None, None)
+        numbers, bad_row = cells.as_numbers() if cells.had_markers or wanted in _NUMERIC else (None, None)
         if numbers is not None and bad_row is None and wanted not in _CATEGORY and not cells.declared:
             return self.of_numbers(numbers, wanted)
         if wanted in _NUMERIC:
@@ -255,7 +254,7 @@ class _Learner:
         _check_finite(self.name, cells)
         values = cells.values[self.seen]
         observed = values[~np.isnan(values)]
-        whole = bool(np.all(observed == np.rint(observed)) and np.all(np.abs(observed) < 2.0**53))
+        whole = cells.form == "integer" or _are_whole(observed)
         if wanted is Kind.BOOLEAN and not np.isin(observed, (0.0, 1.0)).all():
             self.impossible("numbers", wanted, f"{observed[~np.isin(observed, (0.0, 1.0))][0]} is neither 0 nor 1")
         if wanted is Kind.INTEGER and not whole:
@@ -318,6 +317,11 @@ _NUMERIC = (Kind.CONTINUOUS, Kind.INTEGER)
 _CATEGORY = (Kind.CATEGORICAL, Kind.ORDINAL)
 
 
+def _are_whole(values: NDArray[np.float64]) -> bool:
+    """Whether floats are integers in disguise, as those of a column with gaps often are."""
+    return bool(np.all(values == np.rint(values)) and np.all(np.abs(values) < 2.0**53))
+
+
 def _number_kind(cells: Numbers, whole: bool) -> Kind:
     if cells.form == "boolean":
         return Kind.BOOLEAN
@@ -343,7 +347,7 @@ def _as_numbers(column: Column, cells: Cells) -> Numbers:
         return cells
     if isinstance(cells, Opaque):
         _wrong_type(column, cells.what, cells.first)
-    numbers, bad_row = numbers_of_labels(cells)
+    numbers, bad_row = cells.as_numbers()
     if bad_row is not None:
         _wrong_type(column, "text", (cells.labels[cells.codes[bad_row]], bad_row))
     return numbers
@@ -351,33 +355,23 @@ def _as_numbers(column: Column, cells: Cells) -> Numbers:
 
 def _encoded_codes(column: Column, cells: Cells) -> NDArray[np.int32]:
     levels = column.levels[:-1] + column.merged if column.merged else column.levels
-    text = any(isinstance(level, str) for level in levels)
+    codes = _label_cells(column, cells).codes_for(levels)
+    return np.minimum(codes, len(column.levels) - 1) if column.merged else codes
+
+
+def _label_cells(column: Column, cells: Cells) -> Labels | Numbers:
+    """The cells in the form of the column's levels: text or numbers."""
+    text = any(isinstance(level, str) for level in column.levels)
     if isinstance(cells, Labels) and (text or cells.declared):
-        return _codes_of_labels(cells, levels, last=len(column.levels) - 1)
+        return cells
     numbers = _as_numbers(column, cells)
     if not text:
         _check_finite(column.name, numbers)
-        return _codes_of_numbers(numbers, levels, last=len(column.levels) - 1)
+        return numbers
     rows = np.flatnonzero(numbers.observed)
     if rows.size:
         _wrong_type(column, "numbers", (float(numbers.values[rows[0]]), int(rows[0])))
-    return np.full(len(numbers.values), MISSING, dtype=np.int32)
-
-
-def _codes_of_labels(cells: Labels, levels: Sequence[Level], last: int) -> NDArray[np.int32]:
-    known = {level: min(code, last) for code, level in enumerate(levels)}
-    codes = [known.get(label, UNSEEN) for label in cells.labels]
-    return np.array([*codes, MISSING], dtype=np.int32)[cells.codes]
-
-
-def _codes_of_numbers(cells: Numbers, levels: Sequence[Level], last: int) -> NDArray[np.int32]:
-    values = np.array(levels, dtype=np.float64)
-    order = np.argsort(values)
-    place = np.minimum(np.searchsorted(values[order], cells.values), len(values) - 1)
-    codes = np.minimum(order, last)[place].astype(np.int32)
-    codes[values[order][place] != cells.values] = UNSEEN
-    codes[~cells.observed] = MISSING
-    return codes
+    return Labels(np.full(len(numbers.values), MISSING, dtype=np.int32), ())
 
 
 def _new_values(schema: Schema, position: int, blocks: Blocks, rows: NDArray[np.int64]) -> Any:
@@ -428,9 +422,9 @@ def _check_settings(
         )
     for name in kinds:
         if name not in table.names:
-            raise ParameterError(
-                f"kinds names the column {name!r}, which the table does not have. {_near(name, table.names)}"
-            )
+            near = _near(name, table.names)
+            hint = f"did you mean {near!r}?" if near else f"the table has {_listed(table.names)}."
+            raise ParameterError(f"kinds names the column {name!r}, which the table does not have. Hint: {hint}")
 
 
 def _kind_named(kinds: Mapping[str, str] | None, name: str) -> Kind | None:
@@ -455,15 +449,21 @@ def _checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Weights | 
 
 
 def _check_names(names: tuple[str, ...], schema: Schema) -> None:
-    for name in schema.names:
+    """Columns that are only passed through may be absent."""
+    for position in schema.modelled_positions:
+        name = schema.columns[position].name
         if name not in names:
-            spare = [other for other in names if other not in schema.names]
-            raise MissingColumnError(f"Column {name!r} is missing from the incoming table. {_near(name, spare)}")
+            near = _near(name, [other for other in names if other not in schema.names])
+            hint = f"was it renamed to {near!r}?" if near else f"the table has {_listed(names)}."
+            raise MissingColumnError(f"Column {name!r} is missing from the incoming table. Hint: {hint}")
 
 
-def _near(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"Hint: was it renamed to {near[0]!r}?" if near else f"Hint: it has {', '.join(map(repr, names[:8]))}."
+def _near(name: str, names: Sequence[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, names, n=1)), None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
 
 
 def _check_finite(name: str, cells: Numbers) -> None:

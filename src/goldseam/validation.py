@@ -84,7 +84,9 @@ def _checked(estimator: Any, X: Any, *, reset: bool, least_rows: int) -> Any:
     """Names and number of columns by scikit-learn's rules; what is no frame becomes a numpy array."""
     is_frame = nw.dependencies.is_into_dataframe(X)
     if is_frame and len(X) < least_rows:
-        raise InputError(f"Found array with {len(X)} sample(s), but a minimum of {least_rows} is required to fit.")
+        raise InputError(
+            f"The reference has {len(X)} rows, but a minimum of {least_rows} is required. Hint: check the filter."
+        )
     if is_frame:
         return validate_data(estimator, X, reset=reset, skip_check_array=True)
     array = check_array(
