@@ -1,7 +1,8 @@
 import pytest
+from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from goldseam.margin import GEMMEDClassifier
+from goldseam.margin import GEMMEDClassifier, SensorFusionClassifier, TrustWeighter
 
 
 @pytest.mark.filterwarnings("ignore::goldseam.errors.DataWarning", "ignore::goldseam.errors.ConvergenceWarning")
@@ -9,6 +10,9 @@ from goldseam.margin import GEMMEDClassifier
     [
         GEMMEDClassifier(),
         GEMMEDClassifier(kernel="rbf", missing="indicator"),
+        SensorFusionClassifier(),
+        TrustWeighter(),
+        TrustWeighter(Ridge()),
     ]
 )
 def test_contract(estimator, check):
