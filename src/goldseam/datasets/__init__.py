@@ -13,7 +13,10 @@ nowhere raises `DatasetNotFoundError` with the way to get it. `load_wdbc`, `load
 from goldseam.datasets.bundled import load_digits, load_wdbc, load_wine
 from goldseam.datasets.dataset import Dataset, DirtyDataset
 from goldseam.datasets.dirty import load_raha_beers, load_raha_flights, load_raha_hospital
+from goldseam.datasets.footstep import FootstepStudy, footstep_features, make_footsteps, split_footsteps
 from goldseam.datasets.images import load_usps
+from goldseam.datasets.mixed_net import MixedField, MixedNetStudy, make_mixed_net
+from goldseam.datasets.norms import make_ringnorm, make_twonorm, make_waveform
 from goldseam.datasets.numeric import (
     load_cellwise_glass,
     load_cellwise_philips,
@@ -30,6 +33,7 @@ from goldseam.datasets.numeric import (
     load_pima_diabetes,
     load_sonar,
 )
+from goldseam.datasets.ring import RingStudy, make_ring
 from goldseam.datasets.sensors import load_intel_lab, load_skab, load_wsn_singlehop
 from goldseam.datasets.tabular import (
     load_adult,
@@ -40,10 +44,16 @@ from goldseam.datasets.tabular import (
     load_splice,
     load_topgear,
 )
+from goldseam.datasets.two_gaussians import make_two_gaussians
 
 __all__ = [
     "Dataset",
     "DirtyDataset",
+    "FootstepStudy",
+    "MixedField",
+    "MixedNetStudy",
+    "RingStudy",
+    "footstep_features",
     "load_adult",
     "load_australian",
     "load_breast_cancer_ljubljana",
@@ -75,4 +85,12 @@ __all__ = [
     "load_wdbc",
     "load_wine",
     "load_wsn_singlehop",
+    "make_footsteps",
+    "make_mixed_net",
+    "make_ring",
+    "make_ringnorm",
+    "make_two_gaussians",
+    "make_twonorm",
+    "make_waveform",
+    "split_footsteps",
 ]

@@ -28,8 +28,8 @@ _SOURCES = {
     "adult": Source(
         "UCI Adult (Census Income), original train/test split",
         f"{_UCI}; B. Becker, R. Kohavi, 1996",
-        "Missing cells in workclass, occupation, native_country. education_num recodes education. capital_gain is mostly "
-        "0 with a spike at 99999. The test file's labels end in a full stop there; here both parts have the same labels.",
+        "Missing cells in workclass, occupation, native_country. education_num recodes education. capital_gain is "
+        "mostly 0, with a spike at 99999. Labels of the test file end in a full stop there; here both parts have the same.",
     ),
     "credit-approval": Source(
         "UCI Credit Approval (crx)",
