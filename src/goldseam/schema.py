@@ -46,6 +46,7 @@ __all__ = [
 
 MISSING = -1
 UNSEEN = -2
+NOT_KNOWN = float("nan")
 
 Level = str | int | float | bool
 
@@ -80,8 +81,8 @@ class Column:
     merged: tuple[Level, ...] = ()
     center: float = 0.0
     scale: float = 1.0
-    low: float = float("nan")
-    high: float = float("nan")
+    low: float = NOT_KNOWN
+    high: float = NOT_KNOWN
 
     @property
     def modelled_as(self) -> Literal["number", "category", "nothing"]:
@@ -146,11 +147,7 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dict that JSON can hold; `from_dict` takes it back."""
-        rows = [
-            {**vars(column), "kind": column.kind.value, "levels": list(column.levels), "merged": list(column.merged)}
-            for column in self.columns
-        ]
-        return {"columns": rows, "missing_values": list(self.missing_values)}
+        return {"columns": [_plain(column) for column in self.columns], "missing_values": list(self.missing_values)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
@@ -160,11 +157,18 @@ class Schema:
         >>> Schema.from_dict(schema.to_dict()) == schema
         True
         """
-        columns = (
-            Column(**{**row, "kind": Kind(row["kind"]), "levels": tuple(row["levels"]), "merged": tuple(row["merged"])})
-            for row in data["columns"]
-        )
-        return cls(tuple(columns), tuple(data["missing_values"]))
+        return cls(tuple(_column(row) for row in data["columns"]), tuple(data["missing_values"]))
+
+
+def _plain(column: Column) -> dict[str, Any]:
+    """A column as JSON can hold it: lists for tuples, None for a range that is not known."""
+    row = {name: None if value != value else value for name, value in vars(column).items()}
+    return row | {"kind": column.kind.value, "levels": list(column.levels), "merged": list(column.merged)}
+
+
+def _column(row: Mapping[str, Any]) -> Column:
+    known = {name: value for name, value in row.items() if value is not None}
+    return Column(**known | {"kind": Kind(row["kind"]), "levels": tuple(row["levels"]), "merged": tuple(row["merged"])})
 
 
 @dataclass(frozen=True)
@@ -203,12 +207,12 @@ class Numbers:
         return ~np.isnan(self.values)
 
     def codes_for(self, levels: Sequence[Level]) -> NDArray[np.int32]:
-        """Positions in a list of numeric levels.
+        """Positions in a list of levels; those that are text match no number.
 
         >>> Numbers(np.array([3.0, np.nan, 1.0, 7.0]), "float").codes_for((1, 3))
         array([ 1, -1,  0, -2], dtype=int32)
         """
-        values = np.array(levels, dtype=np.float64)
+        values = np.array([np.nan if isinstance(level, str) else level for level in levels], dtype=np.float64)
         order = np.argsort(values).astype(np.int32)
         place = np.minimum(np.searchsorted(values[order], self.values), len(values) - 1)
         codes = np.where(values[order][place] == self.values, order[place], np.int32(UNSEEN))
@@ -285,14 +289,14 @@ def robust_scale(values: NDArray[np.floating[Any]], weights: NDArray[np.float64]
     """
     finite = np.isfinite(values)
     seen = values[finite]
-    if seen.size == 0:
+    if seen.size == 0 or np.all(seen == seen[0]):  # rounding would give equal values a tiny deviation
         return 1.0
     weights = None if weights is None else weights[finite]
-    low, high = weighted_quantile(seen, (0.25, 0.75), weights)
-    for spread in (high - low, np.sqrt(np.average((seen - np.average(seen, weights=weights)) ** 2, weights=weights))):
-        if np.isfinite(spread) and spread > 0:
-            return float(spread)
-    return 1.0
+    with np.errstate(over="ignore", invalid="ignore"):  # values near the end of float64 have no finite spread
+        low, high = weighted_quantile(seen, (0.25, 0.75), weights)
+        deviation = np.sqrt(np.average((seen - np.average(seen, weights=weights)) ** 2, weights=weights))
+        spreads = (high - low, deviation)
+    return next((float(spread) for spread in spreads if np.isfinite(spread) and spread > 0), 1.0)
 
 
 def weighted_quantile(

@@ -40,6 +40,7 @@ with an infinite number     `InputError` with column and row
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
@@ -89,10 +90,10 @@ class Table:
         names = tuple(str(label) for label in frame.labels)
         if not names:
             raise InputError("The table has no columns; at least 1 is needed. Hint: was the header read as data?")
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
+        name, times = Counter(names).most_common(1)[0]
+        if times > 1:
             raise InputError(
-                f"Column names must be distinct as text, but {twice[0]!r} occurs {names.count(twice[0])} times. "
+                f"Column names must be distinct as text, but {name!r} occurs {times} times. "
                 "Hint: rename or drop one of them."
             )
         return cls(frame, names, _markers(missing_values))
@@ -198,7 +199,7 @@ def learn_schema(
     _check_settings(table, kinds or {}, max_levels, small_integers, constant)
     weights = _checked_weights(sample_weight, table.n_rows)
     seen = np.ones(table.n_rows, dtype=bool) if weights is None else weights > 0
-    markers = _markers((*table.missing_values, *missing_values))
+    markers = _markers((*table.missing_values, *_markers(missing_values)))
     columns = []
     for name in table.names:
         learner = _Learner(name, weights, seen, max_levels, small_integers, constant)
@@ -360,18 +361,16 @@ def _encoded_codes(column: Column, cells: Cells) -> NDArray[np.int32]:
 
 
 def _label_cells(column: Column, cells: Cells) -> Labels | Numbers:
-    """The cells in the form of the column's levels: text or numbers."""
-    text = any(isinstance(level, str) for level in column.levels)
-    if isinstance(cells, Labels) and (text or cells.declared):
+    """The cells in a form that can be compared with the column's levels."""
+    texts = [isinstance(level, str) for level in column.levels]
+    if isinstance(cells, Labels) and (any(texts) or cells.declared or not cells.labels):
         return cells
     numbers = _as_numbers(column, cells)
-    if not text:
-        _check_finite(column.name, numbers)
-        return numbers
     rows = np.flatnonzero(numbers.observed)
-    if rows.size:
+    if all(texts) and rows.size:
         _wrong_type(column, "numbers", (float(numbers.values[rows[0]]), int(rows[0])))
-    return Labels(np.full(len(numbers.values), MISSING, dtype=np.int32), ())
+    _check_finite(column.name, numbers)
+    return numbers
 
 
 def _new_values(schema: Schema, position: int, blocks: Blocks, rows: NDArray[np.int64]) -> Any:

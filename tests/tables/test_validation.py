@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
+from goldseam.errors import InputError
 from goldseam.schema import Blocks
 from goldseam.validation import fit_blocks, new_blocks, restored
 
@@ -42,3 +47,67 @@ class Filler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 @parametrize_with_checks([Filler()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+ROWS = {"length": [1.5, None, 2.5, 4.0], "colour": ["red", "blue", None, "red"]}
+FILLED = {"length": [1.5, 2.5, 2.5, 4.0], "colour": ["red", "blue", "blue", "red"]}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_frame_comes_back_as_it_came(make):
+    filler = Filler().fit(make(ROWS))
+    result = filler.transform(make(ROWS))
+    assert type(result) is type(make(ROWS))
+    assert {name: list(np.asarray(result[name])) for name in FILLED} == FILLED
+    assert (filler.n_features_in_, filler.feature_names_in_.tolist()) == (2, ["length", "colour"])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(("output", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_set_output(make, output, kind):
+    result = Filler().set_output(transform=output).fit(make(ROWS)).transform(make(ROWS))
+    assert type(result) is kind
+    assert {name: result[name].to_list() for name in FILLED} == FILLED
+
+
+def test_arrays_and_lists_of_mixed_rows():
+    rows = [list(row) for row in zip(*ROWS.values(), strict=True)]
+    expected = [list(row) for row in zip(*FILLED.values(), strict=True)]
+    assert Filler().fit(rows).transform(rows).tolist() == expected
+    array = np.array(rows, dtype=object)
+    assert Filler().fit(array).transform(array).tolist() == expected
+
+
+def test_an_array_after_a_frame_is_read_by_position():
+    filler = Filler().fit(pd.DataFrame(ROWS))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        result = filler.transform(np.array([[None, "blue"]], dtype=object))
+    assert result.tolist() == [[2.5, "blue"]]
+
+
+def test_a_frame_after_an_array_is_read_by_position():
+    filler = Filler().fit(pd.DataFrame(ROWS).to_numpy())
+    with pytest.warns(UserWarning, match="X has feature names, but Filler was fitted without"):
+        result = filler.transform(pd.DataFrame(ROWS))
+    assert list(result.columns) == ["length", "colour"]
+    assert result["length"].tolist() == FILLED["length"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_must_be_those_of_fit(make):
+    filler = Filler().fit(make(ROWS))
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- size"):
+        filler.transform(make({"size": ROWS["length"], "colour": ROWS["colour"]}))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_zero_rows(make):
+    with pytest.raises(InputError, match=r"0 rows, but a minimum of 1"):
+        Filler().fit(make(ROWS)[:0])
+    assert Filler().fit(make(ROWS)).transform(make(ROWS)[:0]).shape == (0, 2)
+    assert Filler().fit(np.eye(3)).transform(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_infinite_numbers():
+    with pytest.raises(InputError, match=r"Column 'x1' is infinite at row 2"):
+        Filler().fit([[1.0, 2.0], [0.5, 3.0], [1.0, float("inf")]])
