@@ -1,0 +1,61 @@
+"""The program: its commands by name, loaded when they are asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Final
+
+import click
+
+from goldseam import __version__
+from goldseam.cli.exits import Guard
+
+__all__ = ["COMMANDS", "program", "run"]
+
+COMMANDS: Final = (
+    "train", "predict", "corrupt", "info",
+    "completion",
+)  # fmt: skip
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of the same name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"goldseam.cli.commands.{cmd_name}").command
+        return command
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", prog_name="goldseam")
+def program() -> None:
+    """Restore damaged tables: find the cells that cannot be believed, mend them, keep every change on record.
+
+    \b
+    First time:
+      goldseam demo
+    \b
+    The main job:
+      goldseam fit reference.csv -o factory.seam
+      goldseam check incoming.csv -m factory.seam
+      goldseam restore incoming.csv -m factory.seam -o restored.csv
+
+    Exit codes: 0 done or clean, 1 findings (check), 2 usage or bad input, 3 interrupted.
+    """
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the program and exit with its code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    with Guard(debug="--debug" in words, as_json="--json" in words) as guard:
+        result = program.main(words, prog_name="goldseam", standalone_mode=False)
+        guard.code = result if isinstance(result, int) else 0
+    sys.exit(guard.code)

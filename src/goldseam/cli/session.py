@@ -1,0 +1,155 @@
+"""What every command does first and last: open its inputs, know its limits, load its model."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from goldseam.cli.bad_lines import BadLines
+from goldseam.cli.cells import inferred, split_kinds, split_list
+from goldseam.cli.console import Console
+from goldseam.cli.delimited import Limits
+from goldseam.cli.sources import ColumnarFile, Inputs, Reading, open_inputs
+from goldseam.errors import InputError, ModelFileError, ParameterError
+
+__all__ = ["Session", "limits_for", "load_model", "opened", "whole_table"]
+
+LIBRARIES_BYTES: Final = 330_000_000  # resident after the imports of a restore
+BYTES_PER_CELL: Final = 600  # working memory of a restore, per cell of a batch
+MOST_ROWS: Final = 1 << 16
+FEWEST_ROWS: Final = 64
+
+
+@dataclass(frozen=True)
+class Session:
+    """The opened inputs of a command and how it talks."""
+
+    console: Console
+    inputs: Inputs
+    bad_lines: BadLines
+    markers: tuple[str, ...]
+
+
+@contextmanager
+def opened(files: Sequence[str], options: dict[str, Any], bad_lines: Path | None = None) -> Iterator[Session]:
+    """Open the inputs of a command as its options say."""
+    console = Console(options.get("as_json", False), options.get("quiet", False), options.get("log_file"))
+    reading = Reading(
+        options.get("file_format", "auto"), options.get("encoding", "auto"), options.get("delimiter", "auto"),
+        options.get("decimal", "auto"), not options.get("no_header", False),
+    )  # fmt: skip
+    with ExitStack() as stack:
+        spool = stack.enter_context(tempfile.TemporaryDirectory(prefix="goldseam-")) if "-" in files else "."
+        inputs = open_inputs(files, reading, Path(spool))
+        given = options.get("bad_lines")
+        kept = BadLines(options.get("on_bad_line", "fail"), Path(given) if given else bad_lines)
+        yield Session(console, inputs, kept, split_list(options.get("missing")))
+        kept.tell(console)
+
+
+def whole_table(session: Session, kinds: dict[str, str]) -> tuple[pl.DataFrame, list[str]]:
+    """All rows in memory, numbers parsed, and the columns that hold dates."""
+    frames = [batch.frame for batch in session.bad_lines.watched(session.inputs.batches(Limits()))]
+    names = session.inputs.names
+    frame = (
+        pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    )
+    if frame.height == 0:
+        name = session.inputs.paths[0].name
+        raise InputError(f"File {name!r} has a header, but no rows. Hint: a reference needs rows to learn from.")
+    unknown = [name for name in kinds if name not in names]
+    if unknown:
+        raise ParameterError(f"Column {unknown[0]!r} is not in the table. Hint: it has {shown(names)}.")
+    return inferred(frame, session.markers, decimal_of(session.inputs), kinds)
+
+
+def decimal_of(inputs: Inputs) -> str:
+    """The decimal mark of text files."""
+    return inputs.files[0].dialect.decimal if inputs.are_text else "."
+
+
+def shown(names: Sequence[str], most: int = 8) -> str:
+    """Some column names for a message."""
+    return ", ".join(map(repr, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def kinds_of(options: dict[str, Any], names: Sequence[str]) -> dict[str, str]:
+    """Kinds as --kinds, --key and --columns say them."""
+    kinds = split_kinds(options.get("kinds"))
+    wanted = split_list(options.get("columns"))
+    if wanted:
+        kinds |= {name: "passthrough" for name in names if name not in wanted}
+    if options.get("key"):
+        kinds[options["key"]] = "passthrough"
+    unknown = [name for name in (*kinds, *wanted) if name not in names]
+    if unknown:
+        raise ParameterError(f"Column {unknown[0]!r} is not in the table. Hint: it has {shown(names)}.")
+    return kinds
+
+
+def limits_for(inputs: Inputs, memory: int) -> Limits:
+    """Rows per batch, so that a restore stays within the memory."""
+    free = max(memory - LIBRARIES_BYTES, 20_000_000)
+    rows = max(FEWEST_ROWS, min(MOST_ROWS, free // (BYTES_PER_CELL * len(inputs.names))))
+    return Limits(rows, _text_bytes(inputs, rows, free))
+
+
+def _text_bytes(inputs: Inputs, rows: int, free: int) -> int:
+    """Bytes that hold about so many rows, judged by the head of the first file."""
+    first = inputs.files[0]
+    if isinstance(first, ColumnarFile):
+        return Limits().text_bytes
+    head = next(iter(first.batches(Limits(1000, 1 << 18), _beginning())), None)
+    per_row = head.after.position / len(head) if head is not None and len(head) else 100.0
+    return int(min(max(rows * per_row * 1.1, 1 << 16), free // 8))
+
+
+def _beginning() -> Any:
+    from goldseam.cli.batches import Mark
+
+    return Mark()
+
+
+def load_model(path: str, wanted: type | tuple[type, ...] | None = None) -> Any:
+    """The model in a file, of the class a command needs."""
+    from goldseam.model_file import load
+
+    place = Path(path)
+    if not place.exists():
+        raise InputError(f"Model file {path!r} does not exist. Hint: goldseam fit reference.csv -o {place.name}")
+    if place.is_dir():
+        raise InputError(f"{path!r} is a folder, but a model file is needed. Hint: goldseam fit writes one.")
+    model = load(place)
+    if wanted is not None and not isinstance(model, wanted):
+        names = wanted.__name__ if isinstance(wanted, type) else " or ".join(kind.__name__ for kind in wanted)
+        raise ModelFileError(
+            f"Model file {place.name!r} holds a {type(model).__name__}, but this command needs a {names}. "
+            "Hint: fit makes models for check and restore, train makes them for predict."
+        )
+    return model
+
+
+def check_output(output: str, inputs: Inputs) -> None:
+    """An output must be a new place that can be written."""
+    if output == "-":
+        return
+    path = Path(output)
+    if path.is_dir():
+        raise InputError(
+            f"Output {output!r} is a folder, but a file name is needed. Hint: {output.rstrip('/')}/restored.csv"
+        )
+    for source in inputs.paths:
+        if path.exists() and path.samefile(source):
+            raise InputError(
+                f"Output {output!r} is the input itself; the input is never overwritten. Hint: another name."
+            )
+    if not path.parent.exists():
+        raise InputError(
+            f"The folder of the output, {str(path.parent)!r}, does not exist. Hint: mkdir -p {path.parent}"
+        )

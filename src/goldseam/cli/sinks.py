@@ -1,0 +1,379 @@
+"""Tables into files, by suffix, batch by batch; a file appears under its name only when it is complete.
+
+Text formats are appended to a hidden partial file, whose length after every batch goes into the journal: what a kill
+left behind is cut off and the run goes on. Columnar formats are written as one part per batch and joined at the end.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final, Protocol
+
+import numpy as np
+import polars as pl
+
+from goldseam.atomic import atomic_path
+from goldseam.cli.batches import Batch, Changes, Lines
+from goldseam.cli.delimited import Records
+from goldseam.cli.dialect import Dialect
+from goldseam.cli.sources import DelimitedFile, Inputs, JsonLinesFile, format_of
+from goldseam.errors import InputError
+
+__all__ = ["Sink", "all_or_nothing", "open_frames_sink", "open_sink", "save_frame"]
+
+ROW_GROUP: Final = 1 << 17
+
+
+class Sink(Protocol):
+    """Takes batches; `size` after each one is what `resume` needs to go on from there."""
+
+    size: int
+
+    def resume(self, size: int) -> None:
+        """Forget what was written after a batch that ended with this size."""
+
+    def write(self, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> None:
+        """Write a batch with its changes; `texts` spells the changed cells for text formats."""
+
+    def close(self) -> None:
+        """Make the file appear under its name."""
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+
+
+# ------------------------------------------------------------------------------------------------------ text
+
+
+class TextSink:
+    """CSV and JSON Lines: bytes appended to a partial file beside the final one."""
+
+    def __init__(self, path: Path, kind: str, dialect: Dialect, header: bytes, names: list[str]) -> None:
+        self.path, self.kind, self.dialect, self.names = path, kind, dialect, names
+        self.partial = path.with_name(f".{path.name}.partial")
+        self.size = 0
+        self._header = header
+        self._file: IO[bytes] | None = None
+
+    def resume(self, size: int) -> None:
+        file = self.partial.open("r+b" if self.partial.exists() else "w+b")
+        file.truncate(size)
+        file.seek(size)
+        self._file, self.size = file, size
+
+    def write(self, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> None:
+        if self._file is None:
+            self._file = self.partial.open("wb")
+        if self.size == 0:
+            self._append(self._encoded(self._header), self.dialect.mark)
+        self._append(self._encoded(self._body(batch, changes, texts)))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _body(self, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> bytes:
+        if self.kind == "jsonl":
+            return json_lines(batch, changes)
+        raw = batch.raw
+        if isinstance(raw, Records) and raw.dialect.delimiter == self.dialect.delimiter:
+            return raw.patched(*_in_order(changes, texts, self.names))
+        return as_text(batch, changes, texts, self.dialect)
+
+    def _encoded(self, text: bytes) -> bytes:
+        if self.dialect.is_plain_utf8:
+            return text
+        try:
+            return text.decode().encode(self.dialect.encoding)
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"A restored value holds {error.object[error.start]!r}, which {self.dialect.encoding} cannot write. "
+                "Hint: write to .parquet, or convert the input to UTF-8 first."
+            ) from error
+
+    def _append(self, text: bytes, mark: bytes = b"") -> None:
+        data = gzip.compress(mark + text, 6, mtime=0) if self.path.suffix == ".gz" else mark + text
+        assert self._file is not None
+        self._file.write(data)
+        self.size += len(data)
+
+    def close(self) -> None:
+        if self._file is None:
+            self._file = self.partial.open("wb")
+        if self.size == 0:
+            self._append(self._encoded(self._header), self.dialect.mark)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        os.replace(self.partial, self.path)
+
+    def discard(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self.partial.unlink(missing_ok=True)
+
+
+class StandardOutput(TextSink):
+    """Text to stdout: no partial file, nothing to resume."""
+
+    def __init__(self, kind: str, dialect: Dialect, header: bytes, names: list[str]) -> None:
+        super().__init__(Path("stdout"), kind, dialect, header, names)
+        self._file = sys.stdout.buffer
+
+    def write(self, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> None:
+        if self.size == 0:
+            self._append(self._encoded(self._header), self.dialect.mark)
+        self._append(self._encoded(self._body(batch, changes, texts)))
+        sys.stdout.buffer.flush()
+
+    def close(self) -> None:
+        if self.size == 0:
+            self._append(self._encoded(self._header), self.dialect.mark)
+        sys.stdout.buffer.flush()
+
+    def discard(self) -> None:
+        """What went down a pipe cannot be called back."""
+
+
+def _in_order(changes: Changes, texts: Mapping[str, pl.Series], names: list[str]) -> tuple[Any, Any, list[str]]:
+    """All changed cells row by row, and by column within a row."""
+    columns = [name for name in changes.rows if len(changes.rows[name])]
+    if not columns:
+        return np.empty(0, np.int64), np.empty(0, np.int64), []
+    rows = np.concatenate([changes.rows[name] for name in columns])
+    places = np.concatenate([np.full(len(changes.rows[name]), names.index(name), np.int64) for name in columns])
+    cells = pl.concat([texts[name].fill_null("").rename("text") for name in columns])
+    order = np.lexsort((places, rows))
+    return rows[order], places[order], cells.gather(order).to_list()
+
+
+def as_text(batch: Batch, changes: Changes, texts: Mapping[str, pl.Series], dialect: Dialect) -> bytes:
+    """A batch as delimited text, without a header."""
+    nested = [name for name, dtype in batch.frame.schema.items() if dtype.is_nested() or dtype == pl.Binary]
+    if nested:
+        raise InputError(f"Column {nested[0]!r} is nested, which CSV cannot hold. Hint: write to .parquet or .jsonl.")
+    is_text = [name for name in changes.rows if batch.frame.schema[name] == pl.String]
+    values = {name: texts[name] if name in is_text else changes.values[name] for name in changes.rows}
+    frame = Changes(changes.rows, values).applied(batch.frame)
+    out = io.BytesIO()
+    frame.write_csv(out, include_header=False, separator=dialect.delimiter, decimal_comma=dialect.decimal == ",")
+    return out.getvalue()
+
+
+def json_lines(batch: Batch, changes: Changes) -> bytes:
+    """A batch as JSON Lines; lines without a change are the file's own."""
+    if not isinstance(batch.raw, Lines):
+        out = io.BytesIO()
+        changes.applied(batch.frame).write_ndjson(out)
+        return out.getvalue()
+    lines = list(batch.raw.data)
+    for row, new in _by_row(changes, batch.frame).items():
+        lines[row] = json.dumps({**json.loads(lines[row]), **new}, ensure_ascii=False, separators=(",", ":")).encode()
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _by_row(changes: Changes, frame: pl.DataFrame) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    for name, rows in changes.rows.items():
+        dtype = frame.schema[name]
+        values = changes.values[name] if dtype == pl.Null else changes.values[name].cast(dtype)
+        for row, value in zip(rows.tolist(), values.to_list(), strict=True):
+            found.setdefault(row, {})[name] = value
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------ columnar
+
+
+class PartsSink:
+    """Parquet and Arrow: one part per batch in a working folder, joined when all are there."""
+
+    def __init__(
+        self, path: Path, kind: str, folder: Path, types: Mapping[str, Any], markers: Sequence[str] = ()
+    ) -> None:
+        self.path, self.kind, self.folder, self.types, self.markers = path, kind, folder, dict(types), markers
+        self.size = 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def resume(self, size: int) -> None:
+        self.size = size
+
+    def write(self, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> None:
+        base = typed(batch.frame, self.types, batch.decimal, changes, self.markers)
+        self.add(changes.applied(base))
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Write one part."""
+        with atomic_path(self.part(self.size)) as temporary:
+            frame.write_ipc(temporary, compression="lz4")
+        self.size += 1
+
+    def part(self, number: int) -> Path:
+        """The file of a part."""
+        return self.folder / f"{number:08d}.arrow"
+
+    def close(self) -> None:
+        parts = [self.part(number) for number in range(self.size)]
+        with atomic_path(self.path) as temporary:
+            joined(parts, temporary, self.kind, self.types)
+        shutil.rmtree(self.folder)
+
+    def discard(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def all_or_nothing(sink: Any) -> Iterator[Any]:
+    """The sink is closed when the block ends well, and leaves nothing behind when it does not."""
+    try:
+        yield sink
+        sink.close()
+    except BaseException:
+        sink.discard()
+        raise
+
+
+def joined(parts: list[Path], target: Path, kind: str, types: Mapping[str, Any]) -> None:
+    """Write the parts, one after the other, as one file."""
+    if not parts:
+        empty = pl.DataFrame(schema=dict(types))
+        _ = empty.write_parquet(target) if kind == "parquet" else empty.write_ipc(target)
+        return
+    frames = pl.scan_ipc(parts, glob=False)
+    if kind == "parquet":
+        frames.sink_parquet(
+            target, row_group_size=ROW_GROUP, compression="zstd", compression_level=1, engine="streaming"
+        )
+    elif kind == "arrow":
+        frames.sink_ipc(target, compression="lz4", engine="streaming")
+    elif kind == "csv":
+        frames.sink_csv(target, engine="streaming", check_extension=False)
+    else:
+        frames.sink_ndjson(target, engine="streaming")
+
+
+def typed(
+    frame: pl.DataFrame, types: Mapping[str, Any], decimal: str, changes: Changes, markers: Sequence[str]
+) -> pl.DataFrame:
+    """A batch with the column types of the output; a cell that does not fit must be among the changed ones."""
+    casts = [
+        _cast(name, frame.schema[name], dtype, decimal) for name, dtype in types.items() if frame.schema[name] != dtype
+    ]
+    if not casts:
+        return frame
+    new = frame.with_columns(casts)
+    for name in types:
+        lost = new[name].is_null() & frame[name].is_not_null()
+        if lost.any():
+            _check_nothing_lost(name, frame[name], lost, changes, markers)
+    return new
+
+
+def _cast(name: str, have: Any, want: Any, decimal: str) -> pl.Expr:
+    cell = pl.col(name)
+    if have == pl.String and want.is_numeric():
+        cell = cell.str.strip_chars()
+        cell = cell.str.replace(",", ".", literal=True) if decimal == "," else cell
+    if have == pl.String and want == pl.Boolean:
+        word = cell.str.to_lowercase()
+        return pl.when(word.is_in(["true", "false", "1", "0"])).then(word.is_in(["true", "1"])).alias(name)
+    return cell.cast(want, strict=False)
+
+
+def _check_nothing_lost(name: str, cells: pl.Series, lost: pl.Series, changes: Changes, markers: Sequence[str]) -> None:
+    at = lost.arg_true().to_numpy()
+    kept = ~np.isin(at, changes.rows.get(name, np.empty(0, np.int64)))
+    texts = cells.gather(at[kept]).cast(pl.String)
+    odd = texts.filter((texts.str.strip_chars() != "") & ~texts.is_in(list(markers))) if len(texts) else texts
+    if len(odd):
+        raise InputError(
+            f"Column {name!r} is written as numbers, but it holds {odd[0]!r}, which was not replaced. "
+            f"Hint: --missing {odd[0]!r} if it means an empty cell, or write to .csv, which keeps it as it is."
+        )
+
+
+# ------------------------------------------------------------------------------------------------------ opening
+
+
+def open_sink(output: str, inputs: Inputs, work: Path, types: Mapping[str, Any], markers: Sequence[str] = ()) -> Any:
+    """The sink for a file name; `-` is stdout. `types` are the column types of a columnar output."""
+    first = inputs.files[0]
+    if output == "-":
+        kind = "jsonl" if isinstance(first, JsonLinesFile) else "csv"
+        dialect, header = _dialect(Path("-"), kind, first, inputs.names)
+        return StandardOutput(kind, dialect, header, inputs.names)
+    path = Path(output)
+    kind = format_of(path)
+    if kind in ("csv", "jsonl"):
+        dialect, header = _dialect(path, kind, first, inputs.names)
+        return TextSink(path, kind, dialect, header, inputs.names)
+    return PartsSink(path, kind, work / "data", types, markers)
+
+
+class FramesSink(TextSink):
+    """Text from whole frames: CSV and JSON Lines with columns of their own."""
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Write the rows of a frame; the first one brings the header."""
+        if self._file is None:
+            self._file = self.partial.open("wb")
+        out = io.BytesIO()
+        if self.kind == "jsonl":
+            frame.write_ndjson(out)
+        else:
+            frame.write_csv(out, include_header=self.size == 0, separator=self.dialect.delimiter)
+        self._append(self._encoded(out.getvalue()), self.dialect.mark if self.size == 0 else b"")
+
+
+class StandardFrames(StandardOutput):
+    """As `FramesSink`, to stdout."""
+
+    add = FramesSink.add
+
+
+def open_frames_sink(output: str, inputs: Inputs, work: Path) -> Any:
+    """A sink that takes frames (`add`) in place of batches with changes."""
+    first = inputs.files[0]
+    if output == "-":
+        kind = "jsonl" if isinstance(first, JsonLinesFile) else "csv"
+        return StandardFrames(kind, _dialect(Path("-"), kind, first, inputs.names)[0], b"", inputs.names)
+    path = Path(output)
+    kind = format_of(path)
+    if kind in ("csv", "jsonl"):
+        return FramesSink(path, kind, _dialect(path, kind, first, inputs.names)[0], b"", inputs.names)
+    return PartsSink(path, kind, work / "data", {})
+
+
+def save_frame(frame: pl.DataFrame, path: Path) -> None:
+    """A whole frame into a file, by suffix; it appears when it is complete."""
+    kind = format_of(path)
+    with atomic_path(path) as temporary:
+        if kind == "parquet":
+            frame.write_parquet(temporary)
+        elif kind == "arrow":
+            frame.write_ipc(temporary)
+        elif kind == "csv":
+            frame.write_csv(temporary, check_extension=False)
+        else:
+            frame.write_ndjson(temporary)
+
+
+def _dialect(path: Path, kind: str, first: Any, names: list[str]) -> tuple[Dialect, bytes]:
+    """How the output is written: as the input where it is text too, else UTF-8 with commas."""
+    if kind == "jsonl":
+        return Dialect(), b""
+    base = path.name.removesuffix(".gz")
+    delimiter = "\t" if base.endswith((".tsv", ".tab")) else "|" if base.endswith(".psv") else ""
+    if isinstance(first, DelimitedFile) and delimiter in ("", first.dialect.delimiter):
+        header = first.header if not first.header or first.header.endswith(b"\n") else first.header + b"\n"
+        return first.dialect, header
+    dialect = Dialect(delimiter=delimiter or ",")
+    line = io.BytesIO()
+    pl.DataFrame(schema=dict.fromkeys(names, pl.String)).write_csv(line, separator=dialect.delimiter)
+    return dialect, line.getvalue()
