@@ -1,0 +1,99 @@
+"""Sentences: what happened, and why, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from goldseam.report.ledger import RowStory
+from goldseam.report.text import count, p_value, rate
+
+__all__ = ["CAUSE_WORDS", "CauseWords", "headline", "kept", "lead", "reason"]
+
+
+class CauseWords(NamedTuple):
+    """A cause as a reader meets it: sign, name and meaning."""
+
+    glyph: str
+    name: str
+    meaning: str
+
+
+CAUSE_WORDS: Final[dict[str, CauseWords]] = {
+    "corrupt": CauseWords("◆", "corrupt", "The value could not be believed. It was not used, and was replaced."),
+    "missing": CauseWords("○", "missing", "The cell was empty and has been filled."),
+    "noise": CauseWords("≈", "noise", "The value was plausible but noisy. It was used and drawn in."),
+    "unseen": CauseWords("✳", "unseen", "A category that the reference never had."),
+    "refused": CauseWords("✕", "refused", "Flagged, but too little is left to mend it. The value stays."),
+}
+
+
+def plural(n: int, word: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "cell"), plural(2000, "cell")
+    ('1 cell', '2,000 cells')
+    """
+    return f"{count(n)} {word}{'' if n == 1 else 's'}"
+
+
+def headline(summary: Mapping[str, Any]) -> str:
+    """The restoration in one line."""
+    seam, rows = summary["seam"], summary["table"]["rows"]
+    if not seam["lines"]:
+        return f"Nothing to mend in {plural(rows, 'row')}"
+    if summary["mode"] == "check":
+        return f"{plural(seam['lines'], 'cell')} in {count(seam['rows'])} of {plural(rows, 'row')} would be touched"
+    return f"{plural(seam['cells_changed'], 'cell')} mended in {count(seam['rows_changed'])} of {plural(rows, 'row')}"
+
+
+def lead(summary: Mapping[str, Any]) -> str:
+    """The sentence below the headline."""
+    table, seam = summary["table"], summary["seam"]
+    cells = table["rows"] * table["columns"]
+    if summary["mode"] == "check":
+        return f"A check of {count(cells)} cells. Nothing was changed; the seam says what a restoration would do."
+    share = rate(seam["cells_changed"] / cells) if cells else "none"
+    text = f"{share} of {count(cells)} cells. Every other cell is exactly as it came in."
+    if seam["by_cause"]["refused"]:
+        text += f" {plural(seam['by_cause']['refused'], 'flagged cell')} could not be mended and stayed."
+    if seam["rejected"]:
+        text += f" {plural(seam['rejected'], 'repair')} turned down in review."
+    return text
+
+
+def reason(story: RowStory) -> str:
+    """Why a row was touched: "7 neighbouring cells, p = 0.002; closest reference rows 12, 85, 301"."""
+    causes = story.by_cause
+    parts = []
+    if causes["corrupt"]:
+        cells = plural(causes["corrupt"], "neighbouring cell" if story.neighbouring else "corrupt cell")
+        parts.append(", ".join(filter(None, [cells, p_value(story.p_value)])))
+    if causes["unseen"]:
+        parts.append(f"{plural(causes['unseen'], 'value')} the reference never had")
+    if causes["missing"]:
+        parts.append(f"{plural(causes['missing'], 'empty cell')} filled")
+    if causes["noise"]:
+        parts.append(f"{plural(causes['noise'], 'noisy cell')} drawn in")
+    if causes["refused"]:
+        parts.append(f"{plural(causes['refused'], 'flagged cell')} left as found")
+    if story.donors:
+        rows = ", ".join(map(str, story.donors))
+        parts.append(f"closest reference row{'s' if len(story.donors) > 1 else ''} {rows}")
+    return "; ".join(parts)
+
+
+def kept(promise: Mapping[str, Any]) -> str:
+    """Whether a measured rate agrees with the promised one, to two standard deviations.
+
+    >>> kept({"name": "row alarm rate", "nominal": 0.05, "measured": 0.047, "sd": 0.012})
+    'agrees'
+    >>> kept({"name": "coverage", "nominal": 0.9, "measured": 0.8, "sd": 0.01})
+    'too low'
+    """
+    nominal, measured, sd = (promise.get(key) for key in ("nominal", "measured", "sd"))
+    if nominal is None or measured is None:
+        return "not measured"
+    if sd is None or abs(measured - nominal) <= 2 * sd:
+        return "agrees" if sd is not None else ""
+    return "too high" if measured > nominal else "too low"
