@@ -354,6 +354,15 @@ def test_sensor_groups_fail_as_one():
     assert not (damage.cells[:, 0] & damage.cells[:, 2]).any()
 
 
+def test_sensor_mode_is_told_per_row():
+    table = np.random.default_rng(0).normal(10, 2, size=(400, 3))
+    damage = fail_sensors(table, rows=stretches(400, 0.5, 4, random_state=0), random_state=1)
+    assert set(damage.kind) == {"", *corruption.SENSOR_MODES}
+    dead = damage.kind == "dead"
+    assert (damage.table[dead] == 0).any(axis=1).all()
+    assert repr(damage).startswith("Damage(burst, dead, drift")
+
+
 def test_sensor_modes_by_hand():
     one = np.zeros(60, dtype=bool)
     one[20:30] = True

@@ -69,7 +69,7 @@ def failures(values, labels, groups, kind, seed):
         group = groups[rng.integers(len(groups))] if kind != "label" else []
         if kind == "noise":
             for j, z in zip(group, rng.standard_normal(len(group)), strict=True):
-                out[i, j] = values[i, j] + 8 * values[:, j].std() * z
+                out[i, j] = values[i, j] + 8 * (values[:, j].std() + 1e-9) * z
         elif kind == "saturate":
             factor = rng.uniform(1.5, 4)
             for j in group:

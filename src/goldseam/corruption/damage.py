@@ -1,8 +1,9 @@
 """What a simulator returns, and the plumbing that all of them share.
 
 A simulator is written as a pure draw, `draw(sheet, rows, rng, **options) -> values`: it sees a `Sheet` and the numbers of
-the rows to damage, and returns the new matrix. `@simulator` turns it into a function of a table: it reads the table,
-chooses rows and columns, draws, writes the table back in its own library, and finds out which cells really changed.
+the rows to damage, and returns the new matrix, or `Drawn` when it has more to say of each row. `@simulator` turns it into
+a function of a table: it reads the table, chooses rows and columns, draws, writes the table back in its own library, and
+finds out which cells really changed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ from goldseam.errors import ParameterError
 from goldseam.schema import Blocks, Schema
 from goldseam.tables import Table, learn_schema
 
-__all__ = ["Damage", "check_share", "choose_rows", "differs", "simulator"]
+__all__ = ["Damage", "Drawn", "check_share", "choose_rows", "differs", "simulator"]
 
 Rows = float | NDArray[np.bool_]
-Draw = Callable[..., Matrix]
+Draw = Callable[..., "Matrix | Drawn"]
 
 _SHARED = """
     The table may be pandas, polars, pyarrow or a 2-D numpy array; the result is of the same library. Keyword arguments
@@ -35,6 +36,14 @@ _SHARED = """
     stays whole); `random_state`, an int or a Generator.
 
     Returns a `Damage`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """New values, and what was done to each row."""
+
+    values: Matrix
+    kind: NDArray[np.str_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +94,8 @@ def simulator(kind: str, *, rows: float = 0.5) -> Callable[[Draw], Callable[...,
             before = read.encode(schema)
             sheet = from_blocks(before, schema, None if reference is None else Table.read(reference).encode(schema))
             chosen = choose_rows(rows, read.n_rows, rng)
-            values = _drawn(draw, sheet, columns, chosen, rng, options)
-            return _written(read, schema, before, values, kind)
+            drawn = _drawn(draw, kind, sheet, columns, chosen, rng, options)
+            return _written(read, schema, before, drawn)
 
         damage.__signature__ = _signature(draw, damage)  # type: ignore[attr-defined]
         damage.__doc__ = _documented(draw, rows)
@@ -102,30 +111,32 @@ def _schema(table: Table, kinds: Mapping[str, str] | None) -> Schema:
 
 def _drawn(
     draw: Draw,
+    kind: str,
     sheet: Sheet,
     columns: Sequence[str | int] | None,
     rows: NDArray[np.int64],
     rng: np.random.Generator,
     options: Mapping[str, Any],
-) -> Matrix:
+) -> Drawn:
     positions = range(len(sheet.names)) if columns is None else sorted({sheet.position(name) for name in columns})
     active = sheet.columns(list(positions))
-    new = draw(active, rows, rng, **options)
-    whole = active.whole & ~np.isnan(new)
+    drawn = draw(active, rows, rng, **options)
+    if not isinstance(drawn, Drawn):
+        drawn = Drawn(drawn, np.full(len(drawn), kind))
     values = sheet.values.copy()
-    values[:, list(positions)] = np.where(whole, np.rint(new), new)
-    return values
+    values[:, list(positions)] = np.where(active.whole, np.rint(drawn.values), drawn.values)
+    return replace(drawn, values=values)
 
 
-def _written(table: Table, schema: Schema, before: Blocks, values: Matrix, kind: str) -> Damage:
+def _written(table: Table, schema: Schema, before: Blocks, drawn: Drawn) -> Damage:
     """Write the new values, then look at the result again: a dtype may have swallowed a change."""
     old = from_blocks(before, schema).values
-    native = table.decode(schema, to_blocks(values, schema), _in_schema(differs(old, values), schema))
+    native = table.decode(schema, to_blocks(drawn.values, schema), _in_schema(differs(old, drawn.values), schema))
     new = from_blocks(Table.read(native).encode(schema), schema).values
     cells = np.zeros((table.n_rows, len(table.names)), dtype=bool)
     places = [table.names.index(schema.columns[i].name) for i in schema.modelled_positions]
     cells[:, places] = differs(old, new)
-    return Damage(native, cells, np.where(cells.any(axis=1), kind, ""))
+    return Damage(native, cells, np.where(cells.any(axis=1), drawn.kind, ""))
 
 
 def _in_schema(cells: NDArray[np.bool_], schema: Schema) -> NDArray[np.bool_]:

@@ -36,12 +36,17 @@ def overwrite_intervals(
     if low > high:
         raise ParameterError(f"share must be (low, high) with low <= high; got {share!r}.")
     n_columns = len(sheet.names)
+    length = np.maximum(1, np.rint(n_columns * rng.uniform(low, high, rows.size))).astype(np.int64)
     cells = np.zeros(sheet.values.shape, dtype=bool)
-    for row in rows:
-        length = max(1, round(n_columns * rng.uniform(low, high)))
-        start = rng.integers(0, n_columns - length + 1)
-        cells[row, start : start + length] = True
+    cells[rows] = _runs(n_columns, length, rng)
     return fill_cells(sheet, cells, fill, rng, snap=snap)
+
+
+def _runs(n_places: int, length: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """One run of each length at a random place, (n_runs, n_places)."""
+    start = rng.integers(0, n_places - length + 1)[:, None]
+    place = np.arange(n_places)
+    return np.asarray((place >= start) & (place < start + length[:, None]))
 
 
 @simulator("square")
@@ -68,9 +73,8 @@ def overwrite_squares(
     smallest, largest = side
     if not 1 <= smallest <= largest <= min(height, width):
         raise ParameterError(f"side must be (low, high) within 1 and {min(height, width)}; got {side!r}.")
-    cells = np.zeros((len(sheet.values), height, width), dtype=bool)
-    for row in rows:
-        length = int(rng.integers(smallest, largest + 1))
-        top, left = rng.integers(0, height - length + 1), rng.integers(0, width - length + 1)
-        cells[row, top : top + length, left : left + length] = True
-    return fill_cells(sheet, cells.reshape(len(cells), -1), fill, rng, snap=snap)
+    length = rng.integers(smallest, largest + 1, rows.size)
+    across, down = _runs(width, length, rng), _runs(height, length, rng)
+    cells = np.zeros(sheet.values.shape, dtype=bool)
+    cells[rows] = (down[:, :, None] & across[:, None, :]).reshape(rows.size, -1)
+    return fill_cells(sheet, cells, fill, rng, snap=snap)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.corruption.damage import simulator
+from goldseam.corruption.damage import Drawn, simulator
 from goldseam.corruption.sheet import Matrix, Sheet
 from goldseam.errors import ParameterError
 
@@ -36,12 +36,13 @@ def fail_sensors(
     groups: Groups | None = None,
     modes: Sequence[str] = SENSOR_MODES,
     strength: float = 8.0,
-) -> Matrix:
+) -> Drawn:
     """Let one group of columns fail in each stretch of damaged rows; rows are in order of time.
 
     `groups` lists the columns of each sensor by name or number (default: every column on its own). A failure lasts over
     a run of neighbouring damaged rows: pass `rows=stretches(n_rows, share, length, random_state)` for long ones. Each
-    failure has one group and one of the `modes` (see the module's table), drawn uniformly.
+    failure has one group and one of the `modes` (see the module's table), drawn uniformly; the result's `kind` is the
+    mode.
 
     >>> damage = fail_sensors(np.arange(1.0, 41.0).reshape(10, 4), groups=[(0, 1), (2, 3)], modes=["dead"], random_state=0)
     >>> int((damage.table == 0).sum()) == int(damage.cells.sum())
@@ -51,12 +52,12 @@ def fail_sensors(
     unknown = [mode for mode in modes if mode not in SENSOR_MODES]
     if unknown or not modes:
         raise ParameterError(f"modes must be some of {', '.join(map(repr, SENSOR_MODES))}; got {tuple(modes)!r}.")
-    new = sheet.values.copy()
+    new, kind = sheet.values.copy(), np.full(len(sheet.values), "", dtype="U10")
     for stretch in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if rows.size else []:
         group = places[rng.integers(len(places))]
-        mode = modes[int(rng.integers(len(modes)))]
+        kind[stretch] = mode = modes[int(rng.integers(len(modes)))]
         new[np.ix_(stretch, group)] = _failed(sheet, stretch, group, mode, strength, rng)
-    return new
+    return Drawn(new, kind)
 
 
 def stretches(

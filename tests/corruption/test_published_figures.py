@@ -1,0 +1,159 @@
+"""The loaders and the protocols' draws together give the published figures of classifiers on damaged rows.
+
+These depend on the data, the splits and every draw, but on none of our methods.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from goldseam import datasets
+from goldseam.corruption.protocols import (
+    failure_protocol,
+    interval_protocol,
+    mixed_protocol,
+    mixed_protocol_seed,
+    square_protocol,
+)
+from goldseam.datasets import load_digits, load_usps, load_wdbc
+from goldseam.datasets.locate import find_folder
+from goldseam.schema import Kind
+
+
+def needs(folder):
+    if find_folder(folder) is None:
+        pytest.skip(f"the shared data set {folder} is not on this machine (set GOLDSEAM_DATA)")
+
+
+def test_squares_on_usps():
+    """S8.4 and S12.2: digits 0 and 1, test rows twice, corruption seed 11; linear and RBF SVM."""
+    needs("usps")
+    train, test = load_usps(digits=(0, 1)), load_usps("test", digits=(0, 1))
+    rows, target = np.vstack([test.data, test.data]), np.tile(test.target, 2)
+    damaged = square_protocol(rows, np.random.default_rng(11)).values
+    linear = LinearSVC(C=0.01).fit(train.data, train.target)
+    rbf = SVC(C=10, gamma="scale").fit(train.data, train.target)
+    got = [model.score(values, target) for values in (rows, damaged) for model in (linear, rbf)]
+    np.testing.assert_allclose(got, (0.9936, 0.9952, 0.9567, 0.9502), atol=5e-5)
+
+
+def bundled_or_shared(name):
+    if name not in ("wdbc", "digits"):
+        needs(name.replace("_", "-"))
+    return getattr(datasets, f"load_{name}")()
+
+
+@pytest.mark.parametrize(
+    ("name", "n_splits", "expected"),
+    [
+        ("wdbc", 4, (0.975, 0.961, 0.887, 0.852)),
+        ("image_segmentation", 2, (0.912, 0.947, 0.798, 0.790)),
+        ("sonar", 4, (0.754, 0.837, 0.730, 0.798)),
+        ("ionosphere", 4, (0.887, 0.943, 0.811, 0.854)),
+        ("g241n", 2, (0.803, 0.867, 0.748, 0.800)),
+        ("digits", 2, (0.938, 0.977, 0.785, 0.872)),
+    ],
+)
+def test_intervals_on_tables(name, n_splits, expected):
+    """S12.5: accuracy of linear and RBF SVM on original and corrupted rows, mean over splits."""
+    found = bundled_or_shared(name)
+    scores = [interval_scores(found.data, found.target, 50 + i, snapped=name == "digits") for i in range(n_splits)]
+    np.testing.assert_allclose(np.mean(scores, axis=0), expected, atol=6e-4)
+
+
+def interval_scores(data, target, seed, snapped):
+    rng = np.random.default_rng(seed)
+    n_rows, order = len(data), rng.permutation(len(data))
+    first, second = min(500, n_rows // 2), min(500, n_rows // 2) + min(150, n_rows // 5)
+    chosen, incoming = order[:first], order[second : second + 300]
+    low, span = data[chosen].min(axis=0), np.ptp(data[chosen], axis=0)
+    reference, rows = ((data[part] - low) / np.where(span > 0, span, 1) for part in (chosen, incoming))
+    lattice = reference if snapped else None
+    damaged = interval_protocol(rows, np.zeros(len(span)), (span > 0).astype(float), rng, lattice=lattice).values
+    linear = LinearSVC(C=1, max_iter=20_000).fit(reference, target[chosen])
+    rbf = SVC(C=10, gamma="scale").fit(reference, target[chosen])
+    return [model.score(values, target[incoming]) for values in (rows, damaged) for model in (linear, rbf)]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_train", "nearest", "linear"),
+    [
+        ("german", 667, (0.760, 0.729, 0.687), (0.775, 0.730, 0.686)),
+        ("australian", 460, (0.839, 0.767, 0.608), (0.839, 0.704, 0.549)),
+        ("credit_approval", 460, (0.843, 0.740, 0.600), (0.861, 0.731, 0.552)),
+    ],
+)
+def test_noise_and_flips_on_credit_tables(name, n_train, nearest, linear):
+    """F11.4: KNN and linear SVM on rows with noise tau = 0, .2, .5, mean over ten repetitions."""
+    needs(name.replace("_", "-"))
+    got = mixed_scores(getattr(datasets, f"load_{name}")(), n_train, (0.0, 0.2, 0.5))
+    np.testing.assert_allclose(got, np.column_stack([nearest, linear]), atol=6e-4)
+
+
+def mixed_scores(found, n_train, strengths):
+    """Mean accuracies (strength, classifier)."""
+    rows = np.arange(found.n_rows)
+    parts = [found.take(part).complete() for part in (rows[:n_train], rows[n_train:])]
+    number_names = [name for name, kind in found.kinds.items() if kind is not Kind.CATEGORICAL]
+    category_names = [name for name in found.kinds if name not in number_names]
+    levels = {name: sorted({*parts[0].frame()[name], *parts[1].frame()[name]}) for name in category_names}
+    numbers = [part.frame().select(number_names).to_numpy().astype(float) for part in parts]
+    mean, sd = numbers[0].mean(axis=0), numbers[0].std(axis=0)
+    numbers = [(part - mean) / sd for part in numbers]
+    codes = [
+        np.column_stack([np.searchsorted(levels[name], part.frame()[name].to_numpy()) for name in category_names])
+        for part in parts
+    ]
+    n_levels = [len(levels[name]) for name in category_names]
+
+    def features(values, labels):
+        return np.hstack([values, *(np.eye(n)[labels[:, j]] for j, n in enumerate(n_levels))])
+
+    train = features(numbers[0], codes[0])
+    models = [model.fit(train, parts[0].target) for model in (KNeighborsClassifier(5), LinearSVC(C=1, dual=False))]
+    result = []
+    for noise in strengths:
+        scores = []
+        for repetition in range(10):
+            rng = np.random.default_rng(mixed_protocol_seed(repetition, noise, 0.0))
+            damage = mixed_protocol(numbers[1], codes[1].astype(np.int32), n_levels, noise=noise, gaps=0.0, rng=rng)
+            damaged = features(damage.numbers, damage.codes)
+            scores.append([model.score(damaged, parts[1].target) for model in models])
+        result.append(np.mean(scores, axis=0))
+    return result
+
+
+FAILURES = {
+    "cancer": {"noise": (4.87, 2.81), "saturate": (7.41, 3.51), "dead": (4.39, 2.94), "label": (6.93, 2.85)},
+    "digits": {"noise": (3.91, 3.07), "saturate": (2.58, 2.44), "dead": (2.72, 2.58), "label": (17.0, 2.6)},
+}
+
+
+@pytest.mark.parametrize("kind", ["noise", "saturate", "dead", "label"])
+@pytest.mark.parametrize("name", ["cancer", "digits"])
+def test_injected_failures(name, kind):
+    """G7.5: test error in % of a linear SVM trained on all rows and on the intact ones, mean over eight splits."""
+    if name == "cancer":
+        found, groups = load_wdbc(), [range(0, 10), range(10, 20), range(20, 30)]
+        data, target = found.data, np.where(found.target == 1, 1, -1)
+    else:
+        found, groups = load_digits(), [range(8 * i, 8 * i + 16) for i in range(7)]
+        found = found.take(np.isin(found.target, (3, 8)))
+        data, target = found.data, np.where(found.target == 3, 1, -1)
+    errors = [failure_errors(data, target, groups, kind, seed) for seed in range(8)]
+    np.testing.assert_allclose(np.mean(errors, axis=0), FAILURES[name][kind], atol=0.05 if kind == "label" else 0.006)
+
+
+def failure_errors(data, target, groups, kind, seed):
+    train, test, y_train, y_test = train_test_split(data, target, test_size=0.5, random_state=seed, stratify=target)
+    damage = failure_protocol(train, y_train, groups, kind, np.random.default_rng(seed))
+    scaler = StandardScaler().fit(damage.values)
+    rows, incoming = scaler.transform(damage.values), scaler.transform(test)
+    masks = (np.ones(len(rows), dtype=bool), ~damage.failed)
+    models = [SVC(kernel="linear", C=1).fit(rows[mask], damage.labels[mask]) for mask in masks]
+    return [100 * (1 - model.score(incoming, y_test)) for model in models]
