@@ -384,7 +384,7 @@ def _written_array(column: NDArray[Any], rows: Rows, values: Sequence[Any], kind
 
 
 _NUMPY_DTYPES: dict[str, Any] = {
-    "f": lambda dtype: nw.Float64(),
+    "f": lambda dtype: nw.Float32() if dtype == np.float32 else nw.Float64(),
     "b": lambda dtype: nw.Boolean(),
     "i": lambda dtype: getattr(nw, f"Int{8 * dtype.itemsize}")(),
     "u": lambda dtype: getattr(nw, f"UInt{8 * dtype.itemsize}")(),
@@ -409,9 +409,11 @@ def _fitting(values: Sequence[Any], dtype: Any, kind: Kind) -> Any:
         if dtype.is_integer():
             return _whole(_float_array(values), dtype)
         if dtype.is_float():
-            return _with_none(_rounded(_float_array(values), kind))
+            return _with_none(_clipped(_rounded(_float_array(values), kind), np.finfo(str(dtype).lower()).max))
         if dtype == nw.Decimal:
-            return [_decimal(value, dtype.scale) for value in _rounded(_float_array(values), kind)]
+            largest = 10.0 ** (dtype.precision - dtype.scale) - 10.0**-dtype.scale
+            floats = _clipped(_rounded(_float_array(values), kind), largest)
+            return [_decimal(value, dtype.scale) for value in floats.tolist()]
         if dtype == nw.Boolean:
             return [None if is_missing(value) else bool(value) for value in values]
     if dtype == nw.String:
@@ -427,6 +429,11 @@ def _float_array(values: Sequence[Any]) -> NDArray[np.float64]:
 
 def _rounded(values: NDArray[np.float64], kind: Kind) -> NDArray[np.float64]:
     return np.rint(values) if kind is Kind.INTEGER else values
+
+
+def _clipped(values: NDArray[np.float64], largest: Any) -> NDArray[np.float64]:
+    """Into the range of a narrower dtype: better its largest number than an infinite one."""
+    return np.clip(values, -float(largest), float(largest))
 
 
 def _with_none(values: NDArray[np.float64]) -> Any:

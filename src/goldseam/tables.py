@@ -71,7 +71,7 @@ Weights = NDArray[np.float64]
 Constant = Literal["passthrough", "number"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """A table of any library, with string names for its columns.
 

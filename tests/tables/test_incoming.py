@@ -284,6 +284,8 @@ def test_polars_keeps_null_and_not_a_number_apart():
         (pd.DataFrame({"a": pd.array([0, None, 70, 9], dtype="Int16")}), 12.6, 13),
         (pd.DataFrame({"a": [0.0, np.nan, 70.0, 9.0]}), 12.6, 13.0),
         (pa.table({"a": pa.array([Decimal("1.10"), Decimal("2.20")])}), 1.239, Decimal("1.24")),
+        (pa.table({"a": pa.array([Decimal("1.10"), Decimal("2.20")])}), -1e9, Decimal("-9.99")),
+        (pl.DataFrame({"a": pl.Series([0.5, 1.5], dtype=pl.Float32)}), 1e300, float(np.finfo(np.float32).max)),
         (pd.DataFrame({"a": [Decimal("1.100"), None, Decimal("2.200")]}), 1.23949, Decimal("1.239")),
         (pl.DataFrame({"a": ["1.5", "?", "2.5"]}), 3.25, "3.25"),
         (pd.DataFrame({"a": ["15", "?", "25"]}, dtype=object), 19.7, "20"),
