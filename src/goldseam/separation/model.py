@@ -1,0 +1,241 @@
+"""The fitted separation on plain arrays: scores, decisions and outlines, without tables and without an estimator.
+
+`SeparationModel` is what `CorruptionSeparator` learns. Everything it returns for a row depends on the model and that
+row alone. Other parts of the package that want the evidence of the tree take it from here (`scores`, `evidence`).
+
+| S | function |
+|---|---|
+| scores and entry levels (S3, S5.4) | `SeparationModel.scores` |
+| decision, mask, refinement (S5, S6.4, S7, S-25 to S-27) | `SeparationModel.find` |
+| limits (S6) | `recursion_limit`, `alarm.conformal_limit` |
+| filling (S8) | `SeparationModel.fill` |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.separation import search
+from goldseam.separation.alarm import estimate_gamma, invert_alarm_rate
+from goldseam.separation.impute import Filled, fill_from_context, fill_from_siblings, fill_with
+from goldseam.separation.reference import Reference
+from goldseam.separation.refine import ResidualProfile, refined_mask
+from goldseam.separation.scores import MemberRadii, p_values
+from goldseam.separation.segments import SegmentEvidence, outline
+
+__all__ = ["Evidence", "Found", "Scores", "SeparationModel", "recursion_limit"]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Of every row: `node_p_values` (rows x nodes), `cell_levels` (rows x columns), `row_levels` (S-10)."""
+
+    node_p_values: FloatArray
+    cell_levels: FloatArray
+    row_levels: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was decided about every row.
+
+    `searched`: flagged by the search alone. `flagged`: and still with a mask after refinement. `levels`: the score
+    that is calibrated; infinite where an outline came out empty. `probability` of every cell to be overwritten: from
+    the segment posterior, else the mask itself.
+    """
+
+    scores: Scores
+    searched: BoolArray
+    flagged: BoolArray
+    levels: FloatArray
+    mask: BoolArray
+    probability: FloatArray
+    nodes: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Evidence of the tree for whoever combines sources, nothing decided.
+
+    `row_level` and `cell_levels` as in `Scores`; `probability` of every cell and `segment_evidence` of the row (log
+    mean likelihood ratio over boxes) from the segment posterior started at the row's own first cells.
+    """
+
+    row_level: FloatArray
+    cell_levels: FloatArray
+    node_p_values: FloatArray
+    probability: FloatArray
+    segment_evidence: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class SeparationModel:
+    """Reference, member radii, limit and refinement: all that a decision needs."""
+
+    reference: Reference
+    member_radii: NDArray[np.float32]
+    members: MemberRadii
+    n_neighbors: int
+    rule: str
+    form: str
+    limit: float
+    segments: SegmentEvidence | None = None
+    residuals: ResidualProfile | None = None
+    trust: FloatArray | None = None
+
+    @classmethod
+    def learn(
+        cls,
+        reference: Reference,
+        *,
+        n_neighbors: int,
+        rule: str,
+        form: str,
+        trust: FloatArray | None = None,
+        n_jobs: int | None = None,
+    ) -> SeparationModel:
+        """Member radii and nothing more: no limit yet, so nothing is flagged."""
+        rows = np.arange(len(reference))
+        radii = reference.radii(reference.values, n_neighbors, members=rows, n_jobs=n_jobs)
+        unseen = np.isnan(radii)
+        radii = np.where(unseen, np.float32(0), radii)  # a member that shows nothing at a node is no evidence there
+        return cls(reference, radii, MemberRadii.sort(radii, trust), n_neighbors, rule, form, 0.0, trust=trust)
+
+    def with_limit(self, limit: float) -> SeparationModel:
+        """The same model with another limit: rows whose level is strictly below it are flagged."""
+        return replace(self, limit=float(limit))
+
+    def scores(self, values: FloatArray, *, members: IntArray | None = None, n_jobs: int | None = None) -> Scores:
+        """Node scores and entry levels. `members[i]` is the reference row that row i is, or -1."""
+        radii = self.reference.radii(values, self.n_neighbors, members=members, n_jobs=n_jobs)
+        p = p_values(self.form, np.nan_to_num(radii, nan=0.0, posinf=np.inf), self.members)
+        p[np.isnan(radii)] = 1.0
+        if members is not None:
+            self._take_itself_out(p, members)
+        tree = self.reference.tree
+        levels = search.paper_cell_levels if self.rule == "paper" else _confirmed_cell_levels
+        cells = levels(tree, p)
+        cells[np.isnan(values)] = np.inf
+        return Scores(p, cells, cells.min(axis=1))
+
+    def _take_itself_out(self, p: FloatArray, members: IntArray) -> None:
+        """A member is not counted against itself: (1 + count) / (N + 1) becomes count / N."""
+        rows, n = members >= 0, self.members.total
+        own = 1.0 if self.trust is None else self.trust[members[rows]][:, None]
+        if self.form == "paper":
+            p[rows] = np.maximum(p[rows] * n - own, 0.0) / (n - own)
+        else:
+            p[rows] = np.clip((p[rows] * (n + 1) - own) / (n + 1 - own), 1.0 / (n + 1), 1.0)
+
+    def find(self, values: FloatArray, *, members: IntArray | None = None, n_jobs: int | None = None) -> Found:
+        """Flag rows and outline cells. The outline is drawn for rows that the search flags."""
+        scores = self.scores(values, members=members, n_jobs=n_jobs)
+        nodes = self.declared(scores)
+        mask = search.cells_of_nodes(self.reference.tree, nodes) & ~np.isnan(values)
+        searched = np.asarray(mask.any(axis=1))
+        levels, probability = scores.row_levels.copy(), mask.astype(np.float64)
+        rows = np.flatnonzero(searched)
+        skips = None if members is None else members[rows]
+        if self.segments is not None and len(rows):
+            seed = self._seed(scores, rows)
+            drawn = outline(self.reference, self.segments, values[rows], seed, members=skips, n_jobs=n_jobs)
+            mask[rows], probability[rows] = drawn.mask, drawn.probability
+            levels[rows] = np.where(drawn.mask.any(axis=1), levels[rows], np.inf)
+        elif self.residuals is not None and len(rows):
+            mask[rows] = refined_mask(self.reference, self.residuals, values[rows], mask[rows], skips, n_jobs)
+            probability[rows] = mask[rows]
+            levels[rows] = np.where(mask[rows].any(axis=1), levels[rows], np.inf)
+        return Found(scores, searched, np.asarray(mask.any(axis=1)), levels, mask, probability, nodes)
+
+    def levels(self, values: FloatArray, *, members: IntArray | None = None, n_jobs: int | None = None) -> FloatArray:
+        """The calibrated score of every row: its entry level, infinite where its outline comes out empty."""
+        scores = self.scores(values, members=members, n_jobs=n_jobs)
+        return self._gated(scores, values, members, n_jobs)[0]
+
+    def _gated(
+        self, scores: Scores, values: FloatArray, members: IntArray | None, n_jobs: int | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        rows = np.arange(len(values))
+        if self.segments is None:
+            return scores.row_levels, np.zeros(values.shape), np.zeros(len(values))
+        seed = self._seed(scores, rows)
+        drawn = outline(self.reference, self.segments, values, seed, members=members, n_jobs=n_jobs)
+        levels = np.where(drawn.mask.any(axis=1), scores.row_levels, np.inf)
+        return levels, drawn.probability, drawn.evidence
+
+    def _seed(self, scores: Scores, rows: IntArray) -> BoolArray:
+        """The first cells of a row to be declared, whatever the limit."""
+        first = scores.row_levels[rows, None]
+        return np.asarray((scores.cell_levels[rows] <= first) & np.isfinite(first))
+
+    def evidence(self, values: FloatArray, *, members: IntArray | None = None, n_jobs: int | None = None) -> Evidence:
+        """All evidence about rows and cells, for every row, nothing decided."""
+        scores = self.scores(values, members=members, n_jobs=n_jobs)
+        _, probability, strength = self._gated(scores, values, members, n_jobs)
+        return Evidence(scores.row_levels, scores.cell_levels, scores.node_p_values, probability, strength)
+
+    def declared(self, scores: Scores) -> BoolArray:
+        """Nodes that the search declares at the model's limit."""
+        tree, p = self.reference.tree, scores.node_p_values
+        if self.rule == "paper":
+            return search.declared_nodes(tree, p < self.limit, "paper")
+        return search.confirmed_nodes(tree, search.node_levels(tree, p), self.limit)
+
+    def fill(
+        self,
+        values: FloatArray,
+        found: Found,
+        imputer: Any,
+        n_donors: int,
+        *,
+        members: IntArray | None = None,
+        n_jobs: int | None = None,
+    ) -> Filled:
+        """Fill the cells found, and the missing ones (S8)."""
+        if not isinstance(imputer, str):
+            return fill_with(imputer, values, found.mask)
+        if imputer.startswith("sibling"):
+            filled = fill_from_siblings(
+                self.reference,
+                self.member_radii,
+                values,
+                found.nodes,
+                self.n_neighbors,
+                nearest=imputer == "sibling-nearest",
+                members=members,
+            )
+            gaps = fill_from_context(
+                self.reference, filled.values, np.zeros_like(found.mask), n_donors, members=members, n_jobs=n_jobs
+            )
+            return replace(filled, values=gaps.values, refused=filled.refused | gaps.refused)
+        return fill_from_context(
+            self.reference,
+            values,
+            found.mask,
+            n_donors,
+            medoid=imputer == "context-medoid",
+            members=members,
+            trust=self.trust,
+            n_jobs=n_jobs,
+        )
+
+
+def _confirmed_cell_levels(tree: Any, p: FloatArray) -> FloatArray:
+    return search.cell_levels(tree, search.node_levels(tree, p))
+
+
+def recursion_limit(model: SeparationModel, clean: Scores, target: float) -> float:
+    """Limit by inverting the recursion, with γ estimated on clean rows at every level that is tried (S6.3)."""
+    tree, p = model.reference.tree, clean.node_p_values
+    level = invert_alarm_rate(
+        tree, target, len(model.reference), lambda tau: estimate_gamma(tree, p <= tau)[0], model.rule
+    )
+    return float(np.nextafter(level, np.inf)) if level > 0 else 0.0

@@ -1,0 +1,229 @@
+"""The reference rows, laid out for the kernels: radii at every node, nearest rows over some of the cells.
+
+Values are float64 arrays rows x columns in table order and in their own units; categories are codes, NaN is not
+observed. Distances are taken on scaled float32 copies in tree order, by one kernel for reference and query rows
+alike (S3.3). A number deviates by its squared scaled difference, a category by 0 or 1 (S9.2).
+
+| equation | function |
+|---|---|
+| (S-2), S3.1 radii, S9.1 missing cells | `Reference.radii` |
+| nearest rows over the context (S8.2) | `Reference.nearest` |
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.separation.kernels import nearest_rows, pack_lanes, ranked_radii, sum_radii
+from goldseam.separation.network import RankedPlan, ranked_plan
+from goldseam.separation.scores import kept_deviations
+from goldseam.separation.tree import AttributeTree
+
+__all__ = ["Reference", "in_row_blocks"]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+BLOCK = 64  # rows a thread takes at a time
+N_FILL = 10  # context neighbours that fill missing cells before a ranked scan (S9.1)
+
+
+def in_row_blocks(n_rows: int, n_jobs: int | None, work: Callable[[slice], None], block: int = BLOCK) -> None:
+    """Call `work` on slices of the rows, in threads. What a row gets must not depend on its slice."""
+    slices = [slice(begin, min(begin + block, n_rows)) for begin in range(0, n_rows, block)]
+    threads = min(len(slices), _threads(n_jobs))
+    if threads <= 1:
+        for rows in slices:
+            work(rows)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, slices):
+            pass
+
+
+def _threads(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Rows that new rows are compared with, and how a cell is scaled and compared."""
+
+    values: FloatArray
+    tree: AttributeTree
+    center: FloatArray
+    scale: FloatArray
+    is_category: BoolArray
+    ranked_fraction: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.values.shape[1]
+
+    @cached_property
+    def caps(self) -> NDArray[np.float32]:
+        """Largest squared deviation of a cell, in tree order: infinite for numbers, 1 for categories."""
+        return np.where(self.is_category, 1.0, np.inf).astype(np.float32)[self.tree.order]
+
+    @cached_property
+    def kept(self) -> IntArray:
+        """(S-1) Number of deviations kept at every node."""
+        return kept_deviations(self.tree.size, self.ranked_fraction)
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether cells of the reference are missing."""
+        return bool(np.isnan(self.values).any())
+
+    @cached_property
+    def lanes(self) -> NDArray[np.float32]:
+        """Scaled rows in the layout of the kernels; missing cells as 0."""
+        return pack_lanes(np.nan_to_num(self.scaled(self.values), posinf=np.inf, neginf=-np.inf), 0.0)
+
+    @cached_property
+    def seen(self) -> NDArray[np.float32]:
+        """1 where a cell was observed, in the same layout; empty when all were."""
+        if not self.has_gaps:
+            return np.empty(0, dtype=np.float32)
+        return pack_lanes((~np.isnan(self.values))[:, self.tree.order].astype(np.float32), 0.0)
+
+    @cached_property
+    def plan(self) -> RankedPlan:
+        """Steps of the ranked scan."""
+        return ranked_plan(self.tree, self.kept)
+
+    @cached_property
+    def ranked_lanes(self) -> NDArray[np.float32]:
+        """Scaled rows with missing cells filled, in the layout of the ranked scan."""
+        members = np.arange(len(self))
+        return pack_lanes(self._planned(self.scaled(self.filled(self.values, members)), np.inf), 0.0)
+
+    def scaled(self, values: FloatArray) -> NDArray[np.float32]:
+        """Scaled rows in tree order; NaN stays.
+
+        >>> tree = AttributeTree.interval(2)
+        >>> rows = np.array([[1.0, 5.0]])
+        >>> Reference(rows, tree, np.zeros(2), np.array([2.0, 1.0]), np.zeros(2, bool)).scaled(rows)
+        array([[0.5, 5. ]], dtype=float32)
+        """
+        with np.errstate(over="ignore"):
+            scaled = ((values - self.center) / self.scale).astype(np.float32)
+        return np.ascontiguousarray(scaled[:, self.tree.order])
+
+    def radii(
+        self, values: FloatArray, k: int, *, members: IntArray | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.float32]:
+        """K-th smallest squared distance to the reference at every node (S3.1); NaN where nothing was observed.
+
+        `members[i]` is the reference row that row i is, or -1: a row is not its own neighbour.
+        """
+        skips = _skips(members, len(values))
+        out = np.empty((len(values), self.tree.n_nodes), dtype=np.float32)
+        if self.ranked_fraction >= 1.0:
+            rows = self.scaled(values)
+            lanes, seen = self.lanes, self.seen
+            shape = (self.tree.start, self.tree.stop, self.tree.first_child, self.tree.n_children)
+            in_row_blocks(
+                len(values),
+                n_jobs,
+                lambda b: sum_radii(rows[b], skips[b], self.caps, lanes, seen, len(self), *shape, k, out[b]),
+            )
+            return out
+        rows = self._planned(self.scaled(self.filled(values, skips, n_jobs)), 0.0)
+        lanes, plan = self.ranked_lanes, self.plan
+        caps = np.where(plan.columns >= 0, self.caps[plan.columns], np.float32(np.inf))
+        steps, slots, nodes = plan.steps, plan.slots, self.tree.n_nodes
+        in_row_blocks(
+            len(values),
+            n_jobs,
+            lambda b: ranked_radii(rows[b], skips[b], caps, lanes, len(self), steps, slots, nodes, k, out[b]),
+        )
+        out[self._unobserved(values)] = np.nan
+        return out
+
+    def nearest(
+        self,
+        values: FloatArray,
+        ignored: BoolArray,
+        k: int,
+        *,
+        members: IntArray | None = None,
+        n_jobs: int | None = None,
+    ) -> tuple[IntArray, NDArray[np.float32]]:
+        """Indices and squared distances of the k nearest reference rows over cells observed and not `ignored`."""
+        skips, rows = _skips(members, len(values)), self.scaled(values)
+        hidden = np.ascontiguousarray(ignored[:, self.tree.order])
+        index = np.empty((len(values), k), dtype=np.int64)
+        distance = np.empty((len(values), k), dtype=np.float32)
+        lanes, seen = self.lanes, self.seen
+        in_row_blocks(
+            len(values),
+            n_jobs,
+            lambda b: nearest_rows(
+                rows[b], hidden[b], skips[b], self.caps, lanes, seen, len(self), k, index[b], distance[b]
+            ),
+        )
+        return index, distance
+
+    def filled(self, values: FloatArray, members: IntArray | None = None, n_jobs: int | None = None) -> FloatArray:
+        """Missing cells filled from context neighbours: for ranked distances, which break on omitted cells (S9.1)."""
+        missing = np.isnan(values)
+        rows = np.flatnonzero(missing.any(axis=1))
+        if not len(rows):
+            return values
+        skips = None if members is None else members[rows]
+        index, _ = self.nearest(values[rows], missing[rows], min(N_FILL, len(self) - 1), members=skips, n_jobs=n_jobs)
+        result = values.copy()
+        for row, donors in zip(rows, index, strict=True):
+            cells = np.flatnonzero(missing[row])
+            result[row, cells] = self.summary(donors[donors >= 0], cells)
+        return result
+
+    def summary(self, donors: IntArray, cells: IntArray, trust: FloatArray | None = None) -> FloatArray:
+        """Mean of the donors' numbers, most frequent of their categories; the reference's own where they have none."""
+        block = self.values[np.ix_(donors, cells)]
+        weights = np.where(np.isnan(block), 0.0, 1.0 if trust is None else trust[donors][:, None])
+        mass = weights.sum(axis=0)
+        means = (np.nan_to_num(block) * weights).sum(axis=0) / np.where(mass > 0, mass, 1.0)
+        result = np.where(mass > 0, means, self.typical[cells])
+        for i in np.flatnonzero(self.is_category[cells] & (mass > 0)):
+            levels, place = np.unique(block[:, i][weights[:, i] > 0], return_inverse=True)
+            result[i] = levels[np.argmax(np.bincount(place, weights[:, i][weights[:, i] > 0]))]
+        return result
+
+    @cached_property
+    def typical(self) -> FloatArray:
+        """Mean of a column of numbers, most frequent code of a category."""
+        result = np.nanmean(self.values, axis=0)
+        for j in np.flatnonzero(self.is_category):
+            levels, counts = np.unique(self.values[~np.isnan(self.values[:, j]), j], return_counts=True)
+            result[j] = levels[np.argmax(counts)]
+        return result
+
+    def _planned(self, scaled: NDArray[np.float32], padding: float) -> NDArray[np.float32]:
+        columns = self.plan.columns
+        return np.ascontiguousarray(np.where(columns >= 0, scaled[:, columns], np.float32(padding)))
+
+    def _unobserved(self, values: FloatArray) -> BoolArray:
+        """Nodes of which a row shows no cell."""
+        observed = (~np.isnan(values))[:, self.tree.order]
+        counts = np.concatenate((np.zeros((len(values), 1)), np.cumsum(observed, axis=1)), axis=1)
+        return counts[:, self.tree.stop] == counts[:, self.tree.start]
+
+
+def _skips(members: IntArray | None, n_rows: int) -> IntArray:
+    return np.full(n_rows, -1, dtype=np.int64) if members is None else np.ascontiguousarray(members, dtype=np.int64)

@@ -1,0 +1,216 @@
+"""Compiled loops of the segment posterior: evidence per cell, and sums over all boxes of a grid of up to three axes.
+
+Arrays are in the order of the geometry: row-major grid cells, or the line of the tree order as a 1 x 1 x d grid.
+"""
+
+from __future__ import annotations
+
+from math import lgamma
+
+import numpy as np
+from numba import njit
+
+__all__ = ["box_posterior", "boxes_posterior", "cell_evidence", "outline_boxes"]
+
+REACH = 25.0  # boxes whose weight is below exp(-25) of the best are left out
+
+
+@njit(nogil=True, cache=True)
+def cell_evidence(row, donors, reference, spread, log_slab, n_levels, freedom, limit, out):  # type: ignore[no-untyped-def]
+    """Log-likelihood ratio "overwritten : clean" of every cell of one row, within ±limit (E-slab, E-clean).
+
+    Clean number: Student-t around the donors' mean, with their variance plus `spread`² as scale. Clean category:
+    share of donors that have it, smoothed. Overwritten: `log_slab`. Not observed: 0.
+    """
+    constant = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - 0.5 * np.log(freedom * np.pi)
+    for j in range(row.shape[0]):
+        if np.isnan(row[j]):
+            out[j] = 0.0
+            continue
+        n, mean, same = 0, 0.0, 0
+        for a in donors:
+            value = reference[a, j] if a >= 0 else np.nan
+            if not np.isnan(value):
+                n += 1
+                mean += value
+                same += value == row[j]
+        if n == 0:
+            out[j] = 0.0
+            continue
+        if n_levels[j] > 0:
+            clean = np.log((same + 1.0 / n_levels[j]) / (n + 1.0))
+        else:
+            mean /= n
+            square = 0.0
+            for a in donors:
+                value = reference[a, j] if a >= 0 else np.nan
+                if not np.isnan(value):
+                    square += (value - mean) * (value - mean)
+            scale = np.sqrt(square / n + spread[j] * spread[j])
+            z = (row[j] - mean) / scale
+            clean = constant - np.log(scale) - (freedom + 1) / 2 * np.log1p(z * z / freedom)
+        out[j] = min(max(log_slab[j] - clean, -limit), limit)
+
+
+@njit(nogil=True, cache=True)
+def _integral(evidence, A, B, C, total):  # type: ignore[no-untyped-def]
+    """total[a, b, c] = sum of the evidence over the box [0, a) x [0, b) x [0, c)."""
+    total[:] = 0.0
+    for a in range(A):
+        for b in range(B):
+            run = 0.0
+            for c in range(C):
+                run += evidence[(a * B + b) * C + c]
+                total[a + 1, b + 1, c + 1] = run + total[a + 1, b, c + 1]
+        for b in range(B):
+            for c in range(C):
+                total[a + 1, b + 1, c + 1] += total[a, b + 1, c + 1]
+
+
+@njit(nogil=True, cache=True)
+def _profile(total, a0, a1, b0, b1, C, line):  # type: ignore[no-untyped-def]
+    """Prefix sums along the last axis for a slab of the first two, and the largest sum of a run in it."""
+    low, best = 0.0, -np.inf
+    line[0] = 0.0
+    for c in range(1, C + 1):
+        value = total[a1, b1, c] - total[a0, b1, c] - total[a1, b0, c] + total[a0, b0, c]
+        line[c] = value
+        best = max(best, value - low)
+        low = min(low, value)
+    return best
+
+
+@njit(nogil=True, cache=True)
+def box_posterior(evidence, shape, temper, log_none, total, weight, line, posterior):  # type: ignore[no-untyped-def]
+    """Chance of every cell to lie in the overwritten box, if there is at most one; `log_none` weighs "no box".
+
+    Returns log of the mean over boxes of exp(temper * evidence in the box): the row's evidence for a segment.
+    """
+    A, B, C = shape
+    _integral(evidence, A, B, C, total)
+    top = -np.inf
+    for a0 in range(A):
+        for a1 in range(a0 + 1, A + 1):
+            for b0 in range(B):
+                for b1 in range(b0 + 1, B + 1):
+                    top = max(top, _profile(total, a0, a1, b0, b1, C, line))
+    weight[:] = 0.0
+    mass, cut = 0.0, top - REACH / temper
+    for a0 in range(A):
+        for a1 in range(a0 + 1, A + 1):
+            for b0 in range(B):
+                for b1 in range(b0 + 1, B + 1):
+                    if _profile(total, a0, a1, b0, b1, C, line) < cut:
+                        continue
+                    for c0 in range(C):
+                        for c1 in range(c0 + 1, C + 1):
+                            value = line[c1] - line[c0]
+                            if value > cut:
+                                w = np.exp(temper * (value - top))
+                                mass += w
+                                _mark(weight, a0, a1, b0, b1, c0, c1, w)
+    whole = mass + np.exp(min(log_none - temper * top, 700.0))
+    _spread(weight, A, B, C, whole, posterior)
+    return np.log(mass) + temper * top - _log_boxes(A, B, C)
+
+
+@njit(nogil=True, cache=True)
+def _log_boxes(A, B, C):  # type: ignore[no-untyped-def]
+    return np.log((A * (A + 1) / 2) * (B * (B + 1) / 2) * (C * (C + 1) / 2))
+
+
+@njit(nogil=True, cache=True)
+def boxes_posterior(evidence, shape, temper, most, gain, total, weight, line, extra, posterior):  # type: ignore[no-untyped-def]
+    """The same for up to `most` boxes, found one after another.
+
+    Cells inside a box found before count neither for nor against the next one, which must be `gain` more likely (in
+    logs, over all places it could have) than no further box. `evidence` is overwritten.
+    """
+    A, B, C = shape
+    score = box_posterior(evidence, shape, temper, 0.0, total, weight, line, posterior)
+    for _ in range(1, most):
+        inside = 0
+        for j in range(evidence.shape[0]):
+            if posterior[j] > 0.5:
+                evidence[j] = 0.0
+                inside += 1
+        if inside == 0 or inside == evidence.shape[0]:
+            break
+        box_posterior(evidence, shape, temper, _log_boxes(A, B, C) + gain, total, weight, line, extra)
+        if extra.max() <= 0.5:
+            break
+        for j in range(evidence.shape[0]):
+            posterior[j] = max(posterior[j], extra[j])
+    return score
+
+
+@njit(nogil=True, cache=True)
+def _mark(weight, a0, a1, b0, b1, c0, c1, w):  # type: ignore[no-untyped-def]
+    """Add w to a box, as differences at its corners."""
+    weight[a0, b0, c0] += w
+    weight[a0, b0, c1] -= w
+    weight[a0, b1, c0] -= w
+    weight[a0, b1, c1] += w
+    weight[a1, b0, c0] -= w
+    weight[a1, b0, c1] += w
+    weight[a1, b1, c0] += w
+    weight[a1, b1, c1] -= w
+
+
+@njit(nogil=True, cache=True)
+def _spread(weight, A, B, C, whole, posterior):  # type: ignore[no-untyped-def]
+    """Sum the differences up along the three axes."""
+    for a in range(A):
+        for b in range(B):
+            for c in range(C):
+                if c > 0:
+                    weight[a, b, c] += weight[a, b, c - 1]
+    for a in range(A):
+        for b in range(1, B):
+            for c in range(C):
+                weight[a, b, c] += weight[a, b - 1, c]
+    for a in range(1, A):
+        for b in range(B):
+            for c in range(C):
+                weight[a, b, c] += weight[a - 1, b, c]
+    for a in range(A):
+        for b in range(B):
+            for c in range(C):
+                posterior[(a * B + b) * C + c] = min(max(weight[a, b, c] / whole, 0.0), 1.0)
+
+
+@njit(nogil=True, cache=True)
+def outline_boxes(  # type: ignore[no-untyped-def]
+    rows,
+    donors,
+    reference,
+    spread,
+    log_slab,
+    n_levels,
+    freedom,
+    limit,
+    temper,
+    most,
+    gain,
+    block,
+    grid,
+    posterior,
+    score,
+):
+    """Posterior per cell and evidence per row, for rows whose donors are known.
+
+    `block[j]` is the cell of the (possibly coarser) `grid` that column j lies in; evidence adds up there.
+    """
+    d = rows.shape[1]
+    A, B, C = grid
+    evidence, summed, local = np.empty(d), np.empty(A * B * C), np.empty(A * B * C)
+    total, weight = np.empty((A + 1, B + 1, C + 1)), np.empty((A + 1, B + 1, C + 1))
+    line, extra = np.empty(C + 1), np.empty(A * B * C)
+    for i in range(rows.shape[0]):
+        cell_evidence(rows[i], donors[i], reference, spread, log_slab, n_levels, freedom, limit, evidence)
+        summed[:] = 0.0
+        for j in range(d):
+            summed[block[j]] += evidence[j]
+        score[i] = boxes_posterior(summed, grid, temper, most, gain, total, weight, line, extra, local)
+        for j in range(d):
+            posterior[i, j] = local[block[j]]
