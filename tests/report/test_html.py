@@ -45,7 +45,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_page_says_what_happened() -> None:
     html = page(samples.mixed(200))
     clean = re.sub(r"<[^>]+>", " ", html)
-    for said in ("35 cells mended in 33 of 200 rows", "4.4\u202f% of 800 cells", "row alarm rate", "too low",
+    for said in ("35 cells mended in 33 of 200 rows", "4.4\u202f% of 800 cells", "row alarm rate", "not kept",
                  "single cells redrawn", "closest reference rows 12, 85, 301", "Atlantis",
                  "sha256:ab12", "6 of 400 rows were distrusted"):  # fmt: skip
         assert said in clean, said

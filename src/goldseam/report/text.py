@@ -77,15 +77,15 @@ def _parsed(value: str) -> float | None:
 def figure(value: float | None, digits: int = 6) -> str:
     """A number to a few significant figures.
 
-    >>> figure(1234567.0), figure(18630.4, 4), figure(0.000012345), figure(None), figure(-0.5)
-    ('1,234,567', '18,630', '1.2345e−05', '–', '−0.5')
+    >>> figure(1234567.0), figure(5909.02, 4), figure(0.000012345), figure(None), figure(-0.5)
+    ('1,234,567', '5,909', '1.2345e−05', '–', '−0.5')
     """
     if value is None or math.isnan(value):
         return "–"
     if abs(value) < 1e12 and (abs(value) >= 10**digits or float(value).is_integer()):
         return f"{value:,.0f}".replace("-", "−")
     text = f"{value:.{digits}g}"
-    return (text if "e" in text or abs(value) < 1000 else f"{float(text):,}").replace("-", "−")
+    return (text if "e" in text or abs(value) < 1000 else f"{float(text):,}".removesuffix(".0")).replace("-", "−")
 
 
 def count(value: float | None) -> str:

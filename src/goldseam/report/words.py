@@ -84,16 +84,20 @@ def reason(story: RowStory) -> str:
 
 
 def kept(promise: Mapping[str, Any]) -> str:
-    """Whether a measured rate agrees with the promised one, to two standard deviations.
+    """Whether a promise was kept, to two standard deviations: coverage may be higher, every other rate lower.
 
     >>> kept({"name": "row alarm rate", "nominal": 0.05, "measured": 0.047, "sd": 0.012})
-    'agrees'
+    'kept'
     >>> kept({"name": "coverage", "nominal": 0.9, "measured": 0.8, "sd": 0.01})
-    'too low'
+    'not kept'
+    >>> kept({"name": "row alarm rate", "nominal": 0.05, "measured": 0.01, "sd": 0.01})
+    'kept, cautious'
     """
-    nominal, measured, sd = (promise.get(key) for key in ("nominal", "measured", "sd"))
+    nominal, measured = promise.get("nominal"), promise.get("measured")
     if nominal is None or measured is None:
         return "not measured"
-    if sd is None or abs(measured - nominal) <= 2 * sd:
-        return "agrees" if sd is not None else ""
-    return "too high" if measured > nominal else "too low"
+    shortfall = nominal - measured if "coverage" in str(promise["name"]).lower() else measured - nominal
+    room = 2 * (promise.get("sd") or 0.0)
+    if shortfall > room:
+        return "not kept"
+    return "kept, cautious" if shortfall < -room else "kept"

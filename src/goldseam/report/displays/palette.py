@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from goldseam.errors import MissingDependencyError
 
-__all__ = ["BACKGROUND", "CAUSE_COLOURS", "CLEAN", "GOLD", "INK", "require_matplotlib"]
+__all__ = ["BACKGROUND", "BEHIND", "CAUSE_COLOURS", "CLEAN", "GOLD", "INK", "require_matplotlib"]
 
 GOLD: Final = "#E69F00"
 INK: Final = "#1B1B1B"
 CLEAN: Final = "#0072B2"
 BACKGROUND: Final = "#F4F1EA"
+BEHIND: Final = "#DDD3BF"  # the reference, filled, behind what is compared with it
 
 CAUSE_COLOURS: Final[dict[str, str]] = {
     "corrupt": "#D55E00",

@@ -1,0 +1,121 @@
+"""Plots: what they show is what was counted, and artists are kept."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from goldseam.errors import InputError, MissingDependencyError
+from goldseam.report.displays.before_after import BeforeAfterDisplay
+from goldseam.report.displays.coverage import CoverageDisplay
+from goldseam.report.displays.palette import CAUSE_COLOURS, require_matplotlib
+from goldseam.seam import CAUSES
+from tests.report import samples
+
+
+@pytest.fixture(autouse=True)
+def plt() -> Iterator[Any]:
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def test_before_and_after_are_shares_of_the_counts() -> None:
+    restoration = samples.mixed()
+    display = BeforeAfterDisplay.from_restoration(restoration, columns=["income", "city"])
+    income = restoration.summary()["columns"][1]
+    before, after = display.artists_["income"]
+    assert np.allclose(before.get_data().values, np.array(income["before"]["counts"]) / sum(income["before"]["counts"]))
+    assert np.allclose(after.get_data().values.sum(), 1)
+    assert len(display.artists_["city"]) == 2
+    assert len(display.ax_) == 2
+    display.figure_.canvas.draw()
+
+
+def test_the_columns_touched_most_come_first(plt: Any) -> None:
+    display = BeforeAfterDisplay.from_restoration(samples.mixed())
+    assert list(display.artists_) == ["income", "age", "city", "smoker"]
+    _, ax = plt.subplots()
+    one = BeforeAfterDisplay.from_restoration(samples.mixed(), columns=["age"], ax=ax)
+    assert one.ax_ is ax
+    assert one.figure_ is ax.figure
+
+
+def test_wrong_requests_are_refused(plt: Any) -> None:
+    with pytest.raises(InputError, match="'weight'"):
+        BeforeAfterDisplay.from_restoration(samples.mixed(), columns=["weight"])
+    _, ax = plt.subplots()
+    with pytest.raises(InputError, match="2 columns need as many axes, but got 1"):
+        BeforeAfterDisplay.from_restoration(samples.mixed(), columns=["age", "city"], ax=ax)
+
+
+def test_names_are_not_read_as_formulas() -> None:
+    column = samples.mixed().summary()["columns"][1] | {"name": r"$\frac{1}{$ <b>"}
+    BeforeAfterDisplay([column]).plot().figure_.canvas.draw()
+    CoverageDisplay([r"$\frac{$"], [0.9], nominal=0.9).plot().figure_.canvas.draw()
+
+
+def test_coverage_by_hand() -> None:
+    display = CoverageDisplay.from_predictions(
+        [1, 2, 3, 4, np.nan], [0, 0, 0, np.nan, 0], [2, 2, 2, 9, 9], nominal=0.9, groups=["a", "a", "b", "b", "b"]
+    )
+    assert display.names == ["a", "b"]
+    assert display.measured.tolist() == [1.0, 0.0]
+    assert display.n.tolist() == [2, 1]
+    assert display.sd_ == pytest.approx([np.sqrt(0.045), 0.3])
+    assert display.nominal_.get_xdata()[0] == 0.9
+    with pytest.raises(InputError, match=r"\(2,\), \(1,\) and \(1,\)"):
+        CoverageDisplay.from_predictions([1, 2], [1], [1], nominal=0.9)
+
+
+def test_coverage_of_a_restoration_against_the_truth() -> None:
+    clean, _ = samples.mixed_tables()
+    display = CoverageDisplay.from_restoration(samples.mixed(), clean)
+    assert set(display.names) == {"age", "income"}
+    assert display.measured.tolist() == [1.0, 1.0]
+    assert display.nominal == 0.9
+    with pytest.raises(InputError, match="nominal"):
+        CoverageDisplay.from_restoration(samples.mixed(facts={}), clean)
+
+
+def test_coverage_of_an_audit() -> None:
+    audit = SimpleNamespace(to_dict=lambda: samples.FACTS["audit"])
+    display = CoverageDisplay.from_estimator(SimpleNamespace(audit_=audit, coverage=0.9))
+    assert display.names == ["interval 10-40 %", "swapped columns 2 cells"]
+    assert display.measured.tolist() == [0.91, 0.88]
+    assert display.sd_ is None
+
+
+def test_a_colour_for_every_cause() -> None:
+    assert set(CAUSE_COLOURS) == set(CAUSES)
+    assert len(set(CAUSE_COLOURS.values())) == len(CAUSES)
+
+
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = builtins.__import__
+
+    def guarded(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", guarded)
+    with pytest.raises(MissingDependencyError, match=r"goldseam\[plot\]"):
+        require_matplotlib()
+
+
+@pytest.mark.slow
+def test_a_million_rows_are_drawn_as_few_shapes() -> None:
+    clean, damaged = samples.mixed_tables(1_000_000)
+    damaged = damaged.with_columns(age=clean["age"], income=clean["income"])
+    display = BeforeAfterDisplay.from_restoration(samples.restored(clean, damaged))
+    display.figure_.canvas.draw()
+    assert sum(len(artists) for artists in display.artists_.values()) < 20
