@@ -32,9 +32,9 @@ def load(name):
     ],
 )
 def test_columns(name, n_numbers, n_categories):
-    counts = []
+    counts, found = [], load(name)
     for seed in range(3):
-        study = make_peer_study(load(name), seed)
+        study = make_peer_study(found, seed)
         counts.append((len(study.schema.numbers), len(study.schema.categories)))
         assert len(study.reference.kinds) == sum(counts[-1])
     if name == "usps01":  # which pixels are nearly constant depends a little on the split

@@ -9,6 +9,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from goldseam import corruption
 from goldseam.corruption import (
@@ -457,3 +459,55 @@ def test_one_class_cannot_be_flipped():
 def test_unknown_option_is_refused():
     with pytest.raises(TypeError, match="tau"):
         add_noise(TABLE, tau=0.5)
+
+
+@pytest.mark.parametrize("name", SIMULATORS)
+def test_no_rows_and_one_row(name):
+    simulator, options = SIMULATORS[name]
+    empty = simulator(people()[:0], reference=people(), random_state=0, **options)
+    assert empty.cells.shape == (0, 7)
+    assert type(empty.table) is pd.DataFrame
+    one = simulator(people()[:1], reference=people(), rows=1.0, random_state=0, **options)
+    np.testing.assert_array_equal(one.cells, as_objects(people()[:1]) != as_objects(one.table))
+
+
+def test_nothing_to_damage():
+    dates = pd.DataFrame({"born": pd.date_range("1990-01-01", periods=5)})
+    with pytest.raises(InputError, match="no column that can be damaged"):
+        add_noise(dates)
+
+
+def test_empty_columns_stay_empty():
+    table = np.column_stack([np.random.default_rng(0).normal(size=30), np.full(30, np.nan)])
+    for fill in ("uniform", "marginal", "gross"):
+        damage = scatter_errors(table, fill=fill, rate=1.0, rows=1.0, random_state=0)
+        assert damage.cells.any(axis=0).tolist() == [True, False]
+
+
+@st.composite
+def tables(draw):
+    n_rows = draw(st.integers(2, 12))
+    numbers = st.floats(-1e6, 1e6, allow_nan=False, width=32) | st.none()
+    columns = {
+        "a": draw(st.lists(numbers, min_size=n_rows, max_size=n_rows)),
+        "b": draw(st.lists(st.integers(-100, 100) | st.none(), min_size=n_rows, max_size=n_rows)),
+        "c": draw(st.lists(st.sampled_from(["x", "y", "z", None]), min_size=n_rows, max_size=n_rows)),
+        "d": draw(st.lists(st.booleans(), min_size=n_rows, max_size=n_rows)),
+        "e": draw(st.lists(st.floats(-5, 5), min_size=n_rows, max_size=n_rows)),
+    }
+    schema = {"a": pl.Float32, "b": pl.Int16, "c": pl.String, "d": pl.Boolean, "e": pl.Float64}
+    return pl.DataFrame(columns, schema=schema)
+
+
+PLAIN = sorted(name for name in SIMULATORS if name not in ("gap-mar", "square", "scatter-number", "sensor", "swap"))
+
+
+@settings(max_examples=150)
+@given(table=tables(), name=st.sampled_from(PLAIN), seed=st.integers(0, 10**6))
+def test_any_table_any_simulator(table, name, seed):
+    """Truth is what changed, everything else is as it was, dtypes too."""
+    simulator, options = SIMULATORS[name]
+    damage = simulator(table, rows=1.0, random_state=seed, **options)
+    assert damage.table.schema == table.schema
+    changed = np.column_stack([table[c].ne_missing(damage.table[c]).to_numpy() for c in table.columns])
+    np.testing.assert_array_equal(damage.cells, changed)

@@ -111,7 +111,8 @@ def test_dtype_follows_from_kind(name):
         Kind.ORDINAL: pl.Enum,
         Kind.PASSTHROUGH: pl.String,
     }
-    assert all(found.frame()[column].dtype == expected[kind] for column, kind in found.kinds.items())
+    frame = found.frame()
+    assert all(frame[column].dtype == expected[kind] for column, kind in found.kinds.items())
 
 
 def test_numeric_sets_are_contiguous_arrays():

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.corruption.sheet import Matrix, Sheet, from_blocks, to_blocks
-from goldseam.errors import ParameterError
+from goldseam.errors import InputError, ParameterError
 from goldseam.schema import Blocks, Schema
 from goldseam.tables import Table, learn_schema
 
@@ -90,9 +90,10 @@ def simulator(kind: str, *, rows: float = 0.5) -> Callable[[Draw], Callable[...,
         ) -> Damage:
             rng = np.random.default_rng(random_state)
             read = Table.read(table)
-            schema = _schema(read if reference is None else Table.read(reference), kinds)
+            trusted = read if reference is None else Table.read(reference)
+            schema = _schema(trusted, kinds)
             before = read.encode(schema)
-            sheet = from_blocks(before, schema, None if reference is None else Table.read(reference).encode(schema))
+            sheet = from_blocks(before, schema, before if reference is None else trusted.encode(schema))
             chosen = choose_rows(rows, read.n_rows, rng)
             drawn = _drawn(draw, kind, sheet, columns, chosen, rng, options)
             return _written(read, schema, before, drawn)
@@ -119,6 +120,8 @@ def _drawn(
     options: Mapping[str, Any],
 ) -> Drawn:
     positions = range(len(sheet.names)) if columns is None else sorted({sheet.position(name) for name in columns})
+    if not positions:
+        raise InputError("The table has no column that can be damaged: none is numeric or categorical with two levels.")
     active = sheet.columns(list(positions))
     drawn = draw(active, rows, rng, **options)
     if not isinstance(drawn, Drawn):
@@ -154,14 +157,14 @@ def differs(old: Matrix, new: Matrix) -> NDArray[np.bool_]:
     return np.asarray((old != new) & ~(np.isnan(old) & np.isnan(new)))
 
 
-def choose_rows(rows: Rows, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def choose_rows(rows: Rows, n_rows: int, rng: np.random.Generator, name: str = "rows") -> NDArray[np.int64]:
     """Numbers of the rows to damage: each with probability `rows`, or where the mask is True."""
-    if isinstance(rows, (int, float)):
-        return np.flatnonzero(rng.random(n_rows) < check_share("rows", rows))
+    if np.ndim(rows) == 0:
+        return np.flatnonzero(rng.random(n_rows) < check_share(name, float(rows)))
     mask = np.asarray(rows)
     if mask.dtype != bool or mask.shape != (n_rows,):
         raise ParameterError(
-            f"rows must be a share in (0, 1] or a boolean mask of the {n_rows} rows; got {mask.dtype} of shape "
+            f"{name} must be a share in (0, 1] or a boolean mask of the {n_rows} rows; got {mask.dtype} of shape "
             f"{mask.shape}. Hint: np.isin(np.arange({n_rows}), numbers) makes a mask of row numbers."
         )
     return np.flatnonzero(mask)

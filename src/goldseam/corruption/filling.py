@@ -39,7 +39,7 @@ def fill_cells(
     new = sheet.values.copy()
     donors = _donors(len(new), rng) if fill == "copy" else None
     level = rng.random(len(new)) if fill == "constant" else None
-    bounds = _common_range(sheet)
+    bounds = _common_range(sheet) if fill == "constant" else (0.0, 0.0)
     for j in range(new.shape[1]):
         rows = np.flatnonzero(cells[:, j])
         if rows.size == 0:
@@ -61,9 +61,9 @@ def _donors(n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def _common_range(sheet: Sheet) -> tuple[float, float]:
-    if not sheet.is_number.any():
-        return 0.0, 0.0
-    return float(np.nanmin(sheet.low[sheet.is_number])), float(np.nanmax(sheet.high[sheet.is_number]))
+    """From the least to the greatest number of the reference."""
+    lows, highs = sheet.low[sheet.is_number], sheet.high[sheet.is_number]
+    return float(np.fmin.reduce(lows, initial=np.inf)), float(np.fmax.reduce(highs, initial=-np.inf))
 
 
 def _constant(sheet: Sheet, j: int, level: Matrix, bounds: tuple[float, float]) -> Matrix:

@@ -31,8 +31,8 @@ def make_gaps(
 ) -> Matrix:
     """Empty cells at a rate, by mechanism 'mcar', 'mar' or 'mnar' (see the module).
 
-    `driver` names the column that drives 'mar'; it keeps its own cells. Without it every column is driven by the one
-    before it. The rate must be below 1 for 'mar' and 'mnar'.
+    `driver` names the column that drives 'mar', one of `columns`; it keeps its own cells. Without it every column is
+    driven by the one before it. The rate must be below 1 for 'mar' and 'mnar'.
 
     >>> damage = make_gaps(np.arange(20.0).reshape(10, 2) / 3, rate=0.5, random_state=0)
     >>> int(np.isnan(damage.table).sum()) == int(damage.cells.sum())

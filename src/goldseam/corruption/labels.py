@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goldseam.corruption.damage import Damage, check_share, choose_rows
+from goldseam.corruption.damage import Damage, choose_rows
 from goldseam.errors import InputError
 
 __all__ = ["flip_labels"]
@@ -35,9 +35,7 @@ def flip_labels(
             f"Labels must be a list of at least 2 classes; got shape {old.shape} and {len(classes)} classes."
         )
     rng = np.random.default_rng(random_state)
-    if isinstance(rate, float):
-        check_share("rate", rate)
-    chosen = choose_rows(rate, len(old), rng)
+    chosen = choose_rows(rate, len(old), rng, "rate")
     if given is not None:
         chosen = chosen[old[chosen] == given]
     codes[chosen] = (codes[chosen] + rng.integers(1, len(classes), chosen.size)) % len(classes)

@@ -76,5 +76,5 @@ def overwrite_squares(
     length = rng.integers(smallest, largest + 1, rows.size)
     across, down = _runs(width, length, rng), _runs(height, length, rng)
     cells = np.zeros(sheet.values.shape, dtype=bool)
-    cells[rows] = (down[:, :, None] & across[:, None, :]).reshape(rows.size, -1)
+    cells[rows] = (down[:, :, None] & across[:, None, :]).reshape(rows.size, height * width)
     return fill_cells(sheet, cells, fill, rng, snap=snap)
