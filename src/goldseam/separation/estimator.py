@@ -337,23 +337,17 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
     def transform(self, X: Any) -> Any:
         """The table with cells that are not believed, and missing ones, filled; all others come back as they were."""
         check_is_fitted(self)
-        return self._restore(X, None).table
+        return self._restore(X).table
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, then restore the same rows; a reference row does not count as its own neighbour or donor."""
         self.fit(X, y, **fit_params)
-        return self._restore(X, self._own_rows(X)).table
-
-    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> IntArray:
-        """Fit, then flag the same rows; a reference row does not count as its own neighbour."""
-        self.fit(X, y, **fit_params)
-        members, values = self._own_rows(X), self._values(X)[1]
-        return np.where(self._find(values, members).flagged, -1, 1)
+        return self._restore(X, own=True).table
 
     def restore(self, X: Any) -> SeparationResult:
         """Restored table together with flags, cells, levels, p-values, the size of the change and donors."""
         check_is_fitted(self)
-        return self._restore(X, None)
+        return self._restore(X)
 
     def explain(self, row: Any) -> Explanation:
         """Why one row (a table with one row, or its values) was flagged or not."""
@@ -375,8 +369,9 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
             refused=bool(filled.refused[0]),
         )
 
-    def _restore(self, X: Any, members: IntArray | None) -> SeparationResult:
+    def _restore(self, X: Any, *, own: bool = False) -> SeparationResult:
         table, values = self._values(X)
+        members = self._own_rows(len(values)) if own else None
         parts = [
             self._restore_part(values[rows], None if members is None else members[rows])
             for rows in _slices(len(values))
@@ -410,8 +405,8 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
             "donors": donors,
         }
 
-    def _own_rows(self, X: Any) -> IntArray:
-        members = np.full(len(X), -1, dtype=np.int64)
+    def _own_rows(self, n_rows: int) -> IntArray:
+        members = np.full(n_rows, -1, dtype=np.int64)
         members[self.reference_rows_] = np.arange(len(self.reference_rows_))
         return members
 

@@ -102,6 +102,12 @@ class Reference:
         return pack_lanes((~np.isnan(self.values))[:, self.tree.order].astype(np.float32), 0.0)
 
     @cached_property
+    def links(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """The tree as the kernels want it: copies, because arrays of a file may be read-only."""
+        tree = self.tree
+        return np.array(tree.start), np.array(tree.stop), np.array(tree.first_child), np.array(tree.n_children)
+
+    @cached_property
     def plan(self) -> RankedPlan:
         """Steps of the ranked scan."""
         return ranked_plan(self.tree, self.kept)
@@ -136,7 +142,7 @@ class Reference:
         if self.ranked_fraction >= 1.0:
             rows = self.scaled(values)
             lanes, seen = self.lanes, self.seen
-            shape = (self.tree.start, self.tree.stop, self.tree.first_child, self.tree.n_children)
+            shape = self.links
             in_row_blocks(
                 len(values),
                 n_jobs,

@@ -164,13 +164,13 @@ def outline(
     laid, order = geometry.laid(values), geometry.order
     settings = (evidence.spread[order], evidence.log_slab[order], evidence.n_levels[order], *SETTINGS)
     posterior, score, mask = np.zeros(values.shape), np.zeros(len(values)), seed.copy()
-    result = np.zeros(values.shape)
+    result, blocks = np.zeros(values.shape), np.array(evidence.block)
     k = min(N_CONTEXT, len(reference) - 1)
     for _ in range(ROUNDS):
         donors, _ = reference.nearest(values, mask, k, members=members, n_jobs=n_jobs)
 
         def work(b: slice, donors: IntArray = donors) -> None:
-            places = (evidence.block, evidence.grid)
+            places = (blocks, evidence.grid)
             outline_boxes(laid[b], donors[b], geometry.rows, *settings, *places, posterior[b], score[b])
 
         in_row_blocks(len(values), n_jobs, work)
@@ -178,4 +178,5 @@ def outline(
         mask = (result > 0.5) & ~np.isnan(values)
         too_large = mask.mean(axis=1) > LARGEST
         mask[too_large] = seed[too_large]
+        result[too_large] = seed[too_large]
     return Outline(result, mask, score)
