@@ -42,6 +42,27 @@ def test_squares_on_usps():
     np.testing.assert_allclose(got, (0.9936, 0.9952, 0.9567, 0.9502), atol=5e-5)
 
 
+@pytest.mark.parametrize(
+    ("digits", "seed", "n_rows", "expected"),
+    [
+        ((3, 8), 77, 332, (0.964, 0.976, 0.916, 0.922)),
+        pytest.param(tuple(range(10)), 78, 500, (0.916, 0.962, 0.814, 0.834), marks=pytest.mark.slow),
+    ],
+)
+def test_squares_on_other_digits(digits, seed, n_rows, expected):
+    """S12.4: the order of draws is permutation of training rows, of test rows, then the squares."""
+    needs("usps")
+    train, test = load_usps(digits=digits), load_usps("test", digits=digits)
+    rng = np.random.default_rng(seed)
+    rng.permutation(train.n_rows)
+    chosen = test.take(rng.permutation(test.n_rows)[:n_rows])
+    damaged = square_protocol(chosen.data, rng).values
+    linear = LinearSVC(C=0.01).fit(train.data, train.target)
+    rbf = SVC(C=10, gamma="scale").fit(train.data, train.target)
+    got = [model.score(values, chosen.target) for values in (chosen.data, damaged) for model in (linear, rbf)]
+    np.testing.assert_allclose(got, expected, atol=6e-4)
+
+
 def bundled_or_shared(name):
     if name not in ("wdbc", "digits"):
         needs(name.replace("_", "-"))
@@ -96,39 +117,57 @@ def interval_scores(data, target, seed, snapped):
 def test_noise_and_flips_on_credit_tables(name, n_train, nearest, linear):
     """F11.4: KNN and linear SVM on rows with noise tau = 0, .1, ..., .5, mean over ten repetitions."""
     needs(name.replace("_", "-"))
-    got = mixed_scores(getattr(datasets, f"load_{name}")(), n_train, (0.0, 0.1, 0.2, 0.3, 0.4, 0.5))
+    found = getattr(datasets, f"load_{name}")()
+    rows = np.arange(found.n_rows)
+    parts = [found.take(part).complete() for part in (rows[:n_train], rows[n_train:])]
+    got = mixed_scores(*parts, repetitions=10)
     np.testing.assert_allclose(got, np.column_stack([nearest, linear]), atol=6e-4)
 
 
-def mixed_scores(found, n_train, strengths):
-    """Mean accuracies (strength, classifier)."""
-    rows = np.arange(found.n_rows)
-    parts = [found.take(part).complete() for part in (rows[:n_train], rows[n_train:])]
-    number_names = [name for name, kind in found.kinds.items() if kind is not Kind.CATEGORICAL]
-    category_names = [name for name in found.kinds if name not in number_names]
-    levels = {name: sorted({*parts[0].frame()[name], *parts[1].frame()[name]}) for name in category_names}
-    numbers = [part.frame().select(number_names).to_numpy().astype(float) for part in parts]
+@pytest.mark.slow
+def test_noise_and_flips_on_adult():
+    """F11.4: 2,000 test rows, KNN from 10,000 training rows, three repetitions."""
+    needs("adult")
+    train, test = (datasets.load_adult(part).complete() for part in ("train", "test"))
+    chosen = np.random.default_rng(123).permutation(test.n_rows)[:2000]
+    nearest = np.random.default_rng(5).permutation(train.n_rows)[:10_000]
+    got = mixed_scores(train, test, repetitions=3, test_rows=chosen, nearest_rows=nearest)
+    expected = [(0.831, 0.821, 0.822, 0.808, 0.798, 0.784), (0.852, 0.834, 0.822, 0.802, 0.789, 0.774)]
+    np.testing.assert_allclose(got, np.transpose(expected), atol=6e-4)
+
+
+def mixed_scores(train, test, repetitions, test_rows=slice(None), nearest_rows=slice(None)):
+    """Mean accuracies of KNN and linear SVM, (strength, classifier)."""
+    frames = [train.frame(), test.frame()]
+    number_names = [name for name, kind in train.kinds.items() if kind is not Kind.CATEGORICAL]
+    category_names = [name for name in train.kinds if name not in number_names]
+    levels = {name: sorted({*frames[0][name], *frames[1][name]}) for name in category_names}
+    n_levels = [len(levels[name]) for name in category_names]
+    numbers = [frame.select(number_names).to_numpy().astype(float) for frame in frames]
     mean, sd = numbers[0].mean(axis=0), numbers[0].std(axis=0)
     numbers = [(part - mean) / sd for part in numbers]
     codes = [
-        np.column_stack([np.searchsorted(levels[name], part.frame()[name].to_numpy()) for name in category_names])
-        for part in parts
+        np.column_stack([np.searchsorted(levels[name], frame[name].to_numpy()) for name in category_names])
+        for frame in frames
     ]
-    n_levels = [len(levels[name]) for name in category_names]
 
     def features(values, labels):
         return np.hstack([values, *(np.eye(n)[labels[:, j]] for j, n in enumerate(n_levels))])
 
-    train = features(numbers[0], codes[0])
-    models = [model.fit(train, parts[0].target) for model in (KNeighborsClassifier(5), LinearSVC(C=1, dual=False))]
+    rows = features(numbers[0], codes[0])
+    models = [
+        KNeighborsClassifier(5).fit(rows[nearest_rows], train.target[nearest_rows]),
+        LinearSVC(C=1, dual=False).fit(rows, train.target),
+    ]
+    clean, labels, target = numbers[1][test_rows], codes[1][test_rows].astype(np.int32), test.target[test_rows]
     result = []
-    for noise in strengths:
+    for noise in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5):
         scores = []
-        for repetition in range(10):
+        for repetition in range(repetitions):
             rng = np.random.default_rng(mixed_protocol_seed(repetition, noise, 0.0))
-            damage = mixed_protocol(numbers[1], codes[1].astype(np.int32), n_levels, noise=noise, gaps=0.0, rng=rng)
+            damage = mixed_protocol(clean, labels, n_levels, noise=noise, gaps=0.0, rng=rng)
             damaged = features(damage.numbers, damage.codes)
-            scores.append([model.score(damaged, parts[1].target) for model in models])
+            scores.append([model.score(damaged, target) for model in models])
         result.append(np.mean(scores, axis=0))
     return result
 
