@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,12 @@ def write_report(
     *,
     seam: Seam | str | Path | None = None,
     title: str = "Restoration report",
+    ordered: bool | None = None,
 ) -> None:
     """Write a report as HTML, Markdown or JSON, by suffix.
 
-    `restoration` is a restoration, or a summary with its `seam` (an object or a file). The file appears when it is
-    complete.
+    `restoration` is a restoration, or a summary with its `seam` (an object or a file). `ordered` says that the rows of
+    a restoration are a time series: its columns are then drawn along the rows. The file appears when it is complete.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in FORMS:
@@ -41,6 +43,8 @@ def write_report(
             f"A report is written to .html, .md or .json, not to {suffix or 'a name without a suffix'!r} "
             f"(file {Path(path).name!r}). Hint: report.html opens in any browser."
         )
+    if ordered is not None and isinstance(restoration, Restoration):
+        restoration = replace(restoration, facts={**restoration.facts, "ordered": ordered})
     summary, ledger = _parts(restoration, seam)
     if suffix == ".json":
         text = render_json(summary)

@@ -1,4 +1,4 @@
-"""One palette for every picture: a colour per cause, gold for repairs (Okabe-Ito, safe for colour-blind readers)."""
+"""One palette for every picture: a colour per cause, gold for repairs (Okabe-Ito, safe for colour-blind readers, as the tests show)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CAUSE_COLOURS: Final[dict[str, str]] = {
     "missing": "#56B4E9",
     "noise": "#009E73",
     "unseen": "#CC79A7",
-    "refused": "#7F7F7F",
+    "refused": "#555555",
 }
 
 
