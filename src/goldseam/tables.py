@@ -355,8 +355,7 @@ def _as_numbers(column: Column, cells: Cells) -> Numbers:
 
 
 def _encoded_codes(column: Column, cells: Cells) -> NDArray[np.int32]:
-    levels = column.levels[:-1] + column.merged if column.merged else column.levels
-    codes = _label_cells(column, cells).codes_for(levels)
+    codes = _label_cells(column, cells).codes_for(column.levels + column.merged)
     return np.minimum(codes, len(column.levels) - 1) if column.merged else codes
 
 

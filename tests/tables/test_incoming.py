@@ -239,6 +239,18 @@ def test_shapes_must_fit():
         table.decode(SCHEMA, table.encode(SCHEMA).take(range(3)), changed_at())
 
 
+def test_pandas_keeps_its_index_and_the_incoming_table():
+    native = REFERENCE.set_axis([5, 5, *range(28)], axis=0).rename_axis("id")
+    before = native.copy()
+    table = Table.read(native)
+    blocks = table.encode(SCHEMA)
+    blocks.numbers[1] = 0.75
+    result = table.decode(SCHEMA, blocks, changed_at((1, 0)))
+    pd.testing.assert_frame_equal(native, before)
+    before.iloc[1, 0] = 0.75
+    pd.testing.assert_frame_equal(result, before)
+
+
 @library
 def test_untouched_columns_share_their_memory(make):
     native = make(REFERENCE)

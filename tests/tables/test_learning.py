@@ -25,6 +25,10 @@ def learnt(values, **settings) -> Column:
     return learn_schema(Table.read(native), **settings).columns[0]
 
 
+def ordered_dictionary(labels: list[str]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(range(len(labels))), pa.array(labels), ordered=True)
+
+
 @pytest.mark.parametrize(
     ("values", "kind", "modelled_as"),
     [
@@ -57,6 +61,9 @@ def learnt(values, **settings) -> Column:
         (pl.DataFrame({"a": [dt.time(1), dt.time(2)]}), "passthrough", "nothing"),
         (pl.DataFrame({"a": pl.Series([None, None], dtype=pl.Null)}), "passthrough", "nothing"),
         (pa.table({"a": pa.array([1.5, None, 2.5], pa.float32())}), "continuous", "number"),
+        (pa.table({"a": [2**62 + 1, *range(20)]}), "integer", "number"),
+        (pa.table({"a": pa.array(["x", "y"]).dictionary_encode()}), "categorical", "category"),
+        (pa.table({"a": ordered_dictionary(["x", "y"])}), "ordinal", "category"),
     ],
 )
 def test_kinds(values, kind, modelled_as):
