@@ -1,7 +1,8 @@
 """What a report shows of a seam: one pass in blocks of lines, so that memory does not grow with the ledger.
 
 A seam in memory and a Parquet file are read alike. Three things are gathered on the way: how many lines each block of
-the cell map holds per cause, the rows with most damage, and the lines worth a look.
+the cell map holds per cause, the rows with most damage, and the lines worth a look. The pass reads four columns only;
+a second look fetches the chosen rows in full.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ COLUMN_BANDS: Final = 48
 WORST_ROWS: Final = 16
 CELLS_PER_ROW: Final = 8
 LINES: Final = 400
+SCANNED: Final = ("row", "column", "cause", "p_value")
 DONORS: Final = 3
 
 
@@ -77,9 +79,16 @@ def read_ledger(seam: Seam | str | Path, names: Sequence[str], n_rows: int, firs
     lines = _lazy(seam)
     n_lines = int(lines.select(pl.len()).collect().item())
     gathered = _Gathered(_empty_map(names, n_rows, first_row))
-    for block in _blocks(lines, n_lines):
+    for block in _blocks(lines.select(SCANNED), n_lines):
         gathered.add(block)
-    return Ledger(n_lines, gathered.cell_map, _stories(lines, gathered.worst_rows(), names), gathered.shown(n_lines))
+    worst, odd = gathered.worst_rows(), gathered.odd_lines()
+    chosen = {*worst, *odd["row"]}
+    found = (
+        lines.filter(pl.col("row").is_in(list(chosen))).collect(engine="streaming")
+        if chosen
+        else lines.head(0).collect()
+    )
+    return Ledger(n_lines, gathered.cell_map, _stories(found, worst, names), _shown(found, odd, n_lines))
 
 
 def _lazy(seam: Seam | str | Path) -> pl.LazyFrame:
@@ -148,16 +157,9 @@ class _Gathered:
         whole = pl.concat(self.rows).group_by("row").agg(pl.sum("hard", "soft"), pl.min("p_value"))
         return _ranked(whole).head(WORST_ROWS)["row"].to_list()
 
-    def shown(self, n_lines: int) -> list[dict[str, Any]]:
-        """Every line of a short seam, in its order; else the oddest of every cause."""
-        if not self.odd:
-            return []
-        lines = (
-            pl.concat(self.odd)
-            if n_lines <= LINES
-            else _odd_lines(pl.concat(self.odd)).sort("p_value", "row", nulls_last=True)
-        )
-        return lines.to_dicts()
+    def odd_lines(self) -> pl.DataFrame:
+        """The lines worth a look."""
+        return _odd_lines(pl.concat(self.odd)) if self.odd else pl.DataFrame(schema=["row", "column"])
 
 
 def _candidate_rows(block: pl.DataFrame) -> pl.DataFrame:
@@ -183,16 +185,25 @@ def _odd_lines(block: pl.DataFrame) -> pl.DataFrame:
 
 
 def _oddest(lines: pl.DataFrame, quota: int) -> pl.DataFrame:
-    return lines.with_columns(_key=pl.col("p_value").fill_null(2.0)).bottom_k(quota, by=["_key", "row"]).drop("_key")
+    return (
+        lines.with_columns(_key=pl.col("p_value").fill_null(2.0))
+        .bottom_k(quota, by=["_key", "row", "column"])
+        .drop("_key")
+    )
 
 
 # --------------------------------------------------------------------------------------------------- rows
 
 
-def _stories(lines: pl.LazyFrame, rows: Sequence[int], names: Sequence[str]) -> list[RowStory]:
-    if not rows:
-        return []
-    found = lines.filter(pl.col("row").is_in(list(rows))).collect()
+def _shown(found: pl.DataFrame, odd: pl.DataFrame, n_lines: int) -> list[dict[str, Any]]:
+    """Every line of a short seam, in its order; else the oddest of every cause."""
+    if n_lines <= LINES:
+        return found.to_dicts()
+    lines = found.join(odd.select("row", "column"), on=["row", "column"], how="semi")
+    return lines.sort("p_value", "row", "column", nulls_last=True).to_dicts()
+
+
+def _stories(found: pl.DataFrame, rows: Sequence[int], names: Sequence[str]) -> list[RowStory]:
     position = {name: i for i, name in enumerate(names)}
     return [_story(row, found.filter(pl.col("row") == row), position) for row in rows]
 

@@ -1,4 +1,4 @@
-"""One palette for every picture: a colour per cause, gold for repairs (Okabe-Ito, safe for colour-blind readers, as the tests show)."""
+"""One palette for every picture: a colour per cause (after Okabe and Ito, safe for colour-blind readers), gold for repairs."""
 
 from __future__ import annotations
 
