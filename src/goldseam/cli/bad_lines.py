@@ -29,7 +29,7 @@ class BadLines:
 
     def take(self, batch: Batch) -> None:
         """Judge the broken lines of a batch."""
-        self.n_blank += batch.raw.n_blank if batch.raw else 0
+        self.n_blank += batch.raw.n_blank if batch.raw is not None else 0
         if not batch.bad:
             return
         if self.policy == "fail":
@@ -62,6 +62,11 @@ class BadLines:
             self._file = self.path.open("r+b")
             self._file.truncate(size)
             self._file.seek(size)
+
+    def release(self) -> None:
+        """Let go of the open file."""
+        if self._file is not None:
+            self._file.close()
 
     def to_dict(self) -> dict[str, Any]:
         """Counts and the first lines, for the result."""

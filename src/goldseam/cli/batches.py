@@ -58,7 +58,7 @@ class Batch:
     @property
     def bad(self) -> tuple[BadLine, ...]:
         """Lines that were left out because they do not fit."""
-        return self.raw.bad if self.raw else ()
+        return self.raw.bad if self.raw is not None else ()
 
     def line_of(self, row: int) -> int | None:
         """Number of the line of the file on which a row of this batch begins, for text files without broken lines."""

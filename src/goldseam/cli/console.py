@@ -41,6 +41,12 @@ class Console:
         self._log.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}\n")
         self._log.flush()
 
+    def release(self) -> None:
+        """Let go of the log file."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
     def result(self, data: dict[str, Any], text: str, *, stdout_is_taken: bool = False) -> None:
         """What the command was asked for; it goes to stderr when stdout already carries a table."""
         self.log(text)

@@ -104,15 +104,14 @@ def _records(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(text: str, name: str) -> str:
-    """The delimiter that cuts most records into the same, largest number of fields; a comma when none cuts."""
+    """The delimiter that cuts the header, and most records into as many fields; a comma when none does."""
     if name.removesuffix(".gz").endswith(".tsv"):
         return "\t"
     scores = {}
     for candidate in DELIMITERS:
         counts = [len(row) for row in _records(text, candidate)] or [1]
-        usual = counts[0]
-        agree = sum(count == usual for count in counts) / len(counts)
-        scores[candidate] = (agree >= 0.8 and usual > 1, round(agree, 1), usual)
+        agree = sum(count == counts[0] for count in counts) / len(counts)
+        scores[candidate] = (counts[0] > 1, agree >= 0.9, agree >= 0.5, counts[0])
     return max(scores, key=lambda candidate: scores[candidate])
 
 

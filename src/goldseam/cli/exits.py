@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import click
 
-from goldseam.errors import GoldseamError
+from goldseam.errors import GoldseamError, ModelFileError
 
 __all__ = ["BAD", "DONE", "FINDINGS", "INTERRUPTED", "Guard", "Interrupted", "problem"]
 
@@ -46,6 +46,9 @@ OS_HINTS: Final = {
 }
 
 
+HINTS: Final = {ModelFileError: "a model file comes from goldseam fit or goldseam train."}
+
+
 class Interrupted(BaseException):
     """The user or the system asked the program to stop."""
 
@@ -57,13 +60,14 @@ def problem(error: BaseException) -> tuple[str, str]:
     if isinstance(error, click.ClickException):
         return error.format_message(), ""
     if isinstance(error, GoldseamError):
-        return _split(str(error))
+        message, hint = _split(str(error))
+        return message, hint or HINTS.get(type(error), "")
     if isinstance(error, OSError) and error.errno is not None:
         where = f"{os.fspath(error.filename)!r}: " if error.filename else ""
         return f"{where}{error.strerror}.", OS_HINTS.get(error.errno, "see the message of the system.")
     if isinstance(error, MemoryError):
         return "Out of memory.", "lower --memory, or close other programs."
-    if type(error).__module__.startswith("polars"):
+    if isinstance(error, OSError) or type(error).__module__.startswith("polars"):
         return _polars(error)
     text = str(error).splitlines()[0] if str(error) else "no message"
     return f"Unexpected {type(error).__name__}: {text}.", "run again with --debug and report what it shows."

@@ -126,11 +126,15 @@ class Journal:
         self.entries += 1
         self.last = entry
 
-    def finish(self) -> None:
-        """The run is complete: the working folder goes."""
+    def release(self) -> None:
+        """Let go of the open files; the working folder stays."""
         for file in (self._file, self._lock):
             if file is not None:
                 file.close()
+
+    def finish(self) -> None:
+        """The run is complete: the working folder goes."""
+        self.release()
         shutil.rmtree(self.folder)
 
 
@@ -220,6 +224,18 @@ def read_run(folder: Path) -> dict[str, Any]:
         )
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return data
+
+
+def remove_old(folder: Path) -> None:
+    """Take away what an earlier run left in the directory, so that it tells of one run only."""
+    path = folder / "run.json"
+    if not path.exists():
+        return
+    for about in json.loads(path.read_text(encoding="utf-8"))["outputs"].values():
+        old = folder / about["path"]
+        if old.parent == folder:
+            old.unlink(missing_ok=True)
+    path.unlink()
 
 
 def linked(output: Path, folder: Path) -> Path:

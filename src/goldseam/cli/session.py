@@ -49,6 +49,8 @@ def opened(files: Sequence[str], options: dict[str, Any], bad_lines: Path | None
         inputs = open_inputs(files, reading, Path(spool))
         given = options.get("bad_lines")
         kept = BadLines(options.get("on_bad_line", "fail"), Path(given) if given else bad_lines)
+        stack.callback(kept.release)
+        stack.callback(console.release)
         yield Session(console, inputs, kept, split_list(options.get("missing")))
         kept.tell(console)
 
@@ -149,7 +151,24 @@ def check_output(output: str, inputs: Inputs) -> None:
             raise InputError(
                 f"Output {output!r} is the input itself; the input is never overwritten. Hint: another name."
             )
-    if not path.parent.exists():
+    if not path.parent.is_dir():
         raise InputError(
             f"The folder of the output, {str(path.parent)!r}, does not exist. Hint: mkdir -p {path.parent}"
         )
+
+
+def load_restorer(path: str, jobs: int | None = None) -> Any:
+    """The restorer in a model file, set to so many threads."""
+    from goldseam.restorer import Restorer
+
+    return load_model(path, Restorer).set_params(n_jobs=jobs)
+
+
+def grid_shape(text: str | None) -> tuple[int, int] | None:
+    """A shape given as 16x16."""
+    if text is None:
+        return None
+    height, _, width = text.lower().partition("x")
+    if not (height.isdecimal() and width.isdecimal()):
+        raise ParameterError(f"--grid must be height x width, but got {text!r}. Hint: --grid 16x16")
+    return int(height), int(width)

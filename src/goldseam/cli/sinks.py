@@ -46,6 +46,9 @@ class Sink(Protocol):
     def close(self) -> None:
         """Make the file appear under its name."""
 
+    def release(self) -> None:
+        """Let go of the open file; what is unfinished stays for `resume`."""
+
     def discard(self) -> None:
         """Leave nothing behind."""
 
@@ -61,10 +64,19 @@ class TextSink:
         self.partial = path.with_name(f".{path.name}.partial")
         self.size = 0
         self._header = header
+        self._is_done = False
         self._file: IO[bytes] | None = None
 
     def resume(self, size: int) -> None:
-        file = self.partial.open("r+b" if self.partial.exists() else "w+b")
+        if not self.partial.exists() and self.path.exists() and self.path.stat().st_size == size:
+            self._is_done, self.size = True, size  # the run was stopped after the output got its name
+            return
+        if not self.partial.exists() or self.partial.stat().st_size < size:
+            raise InputError(
+                f"The unfinished output {self.partial.name!r} is gone or cut short, so the run cannot be resumed. "
+                "Hint: leave out --resume to start again."
+            )
+        file = self.partial.open("r+b")
         file.truncate(size)
         file.seek(size)
         self._file, self.size = file, size
@@ -104,6 +116,8 @@ class TextSink:
         self.size += len(data)
 
     def close(self) -> None:
+        if self._is_done:
+            return
         if self._file is None:
             self._file = self.partial.open("wb")
         if self.size == 0:
@@ -113,9 +127,12 @@ class TextSink:
         self._file.close()
         os.replace(self.partial, self.path)
 
-    def discard(self) -> None:
+    def release(self) -> None:
         if self._file is not None:
             self._file.close()
+
+    def discard(self) -> None:
+        self.release()
         self.partial.unlink(missing_ok=True)
 
 
@@ -136,6 +153,9 @@ class StandardOutput(TextSink):
         if self.size == 0:
             self._append(self._encoded(self._header), self.dialect.mark)
         sys.stdout.buffer.flush()
+
+    def release(self) -> None:
+        """stdout is not ours to close."""
 
     def discard(self) -> None:
         """What went down a pipe cannot be called back."""
@@ -222,7 +242,9 @@ class PartsSink:
         parts = [self.part(number) for number in range(self.size)]
         with atomic_path(self.path) as temporary:
             joined(parts, temporary, self.kind, self.types)
-        shutil.rmtree(self.folder)
+
+    def release(self) -> None:
+        """Nothing is open between two parts."""
 
     def discard(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -253,7 +275,9 @@ def joined(parts: list[Path], target: Path, kind: str, types: Mapping[str, Any])
     elif kind == "arrow":
         frames.sink_ipc(target, compression="lz4", engine="streaming")
     elif kind == "csv":
-        frames.sink_csv(target, engine="streaming", check_extension=False)
+        lists = [name for name, dtype in types.items() if dtype == pl.List]
+        flat = frames.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)
+        flat.sink_csv(target, engine="streaming", check_extension=False)
     else:
         frames.sink_ndjson(target, engine="streaming")
 

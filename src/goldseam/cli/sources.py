@@ -70,8 +70,8 @@ class File(Protocol):
     path: Path
     names: list[str]
 
-    def batches(self, limits: Limits, start: Mark) -> Iterator[Batch]:
-        """The rows from a mark on."""
+    def batches(self, limits: Limits, start: Mark, every: int = 1) -> Iterator[Batch]:
+        """The rows from a mark on; of every so many batches the first."""
 
     def done(self, mark: Mark) -> float:
         """The share of the file that lies before a mark."""
@@ -91,11 +91,15 @@ class DelimitedFile:
         )  # fmt: skip
         self.names, self.header, self.header_size = read_header(path, self.dialect)
 
-    def batches(self, limits: Limits, start: Mark) -> Iterator[Batch]:
+    def batches(self, limits: Limits, start: Mark, every: int = 1) -> Iterator[Batch]:
         position = max(start.position, self.header_size)
         line = max(start.line, 1 + self.header.count(b"\n"))
         row = start.row
-        for records, after, next_line in blocks(self.path, self.dialect, len(self.names), limits, position, line):
+        parts = blocks(self.path, self.dialect, len(self.names), limits, position, line)
+        for number, (records, after, next_line) in enumerate(parts):
+            if number % every:
+                row += len(records)
+                continue
             frame = records.frame(self.names)
             mark = Mark(start.file, after, next_line, row + frame.height)
             yield Batch(frame, row, mark, records, self.dialect.decimal)
@@ -127,9 +131,12 @@ class JsonLinesFile:
             raise InputError(f"File {path.name!r} holds no JSON object. Hint: JSON Lines has one object per line.")
         self.names = list(dict.fromkeys(key for line in first[0].data for key in json.loads(line)))
 
-    def batches(self, limits: Limits, start: Mark) -> Iterator[Batch]:
+    def batches(self, limits: Limits, start: Mark, every: int = 1) -> Iterator[Batch]:
         row = start.row
-        for lines, mark in self._blocks(limits, start):
+        for number, (lines, mark) in enumerate(self._blocks(limits, start)):
+            if number % every:
+                row += len(lines.data)
+                continue
             frame = self._frame(lines)
             after = replace(mark, row=row + frame.height)
             yield Batch(frame, row, after, lines)
@@ -235,12 +242,20 @@ class ColumnarFile:
         """Number of rows, from the file's own index."""
         return int(self._guarded(lambda: self._lazy().select(pl.len()).collect().item()))
 
-    def batches(self, limits: Limits, start: Mark) -> Iterator[Batch]:
+    def batches(self, limits: Limits, start: Mark, every: int = 1) -> Iterator[Batch]:
+        if every > 1:
+            yield from self._some(limits, every)
+            return
         frames = self._guarded(lambda: self._lazy().slice(start.position).collect_batches(chunk_size=limits.rows))
         position, row = start.position, start.row
         while (frame := self._guarded(lambda: next(frames, None))) is not None:
             position, row = position + frame.height, row + frame.height
             yield Batch(frame, row - frame.height, Mark(start.file, position, 1, row))
+
+    def _some(self, limits: Limits, every: int) -> Iterator[Batch]:
+        for row in range(0, self.n_rows, limits.rows * every):
+            frame = self._guarded(lambda row=row: self._lazy().slice(row, limits.rows).collect())
+            yield Batch(frame, row, Mark(0, row + frame.height, 1, row + frame.height))
 
     def done(self, mark: Mark) -> float:
         return mark.position / max(1, self.n_rows)
@@ -269,6 +284,13 @@ class Inputs:
     def are_text(self) -> bool:
         """Whether cells come as text and have to be parsed."""
         return isinstance(self.files[0], DelimitedFile)
+
+    def sample(self, limits: Limits, most: int) -> Iterator[Batch]:
+        """At most about so many batches, spread evenly over the files; row numbers do not count."""
+        for file in self.files:
+            columnar = isinstance(file, ColumnarFile)
+            n_batches = file.n_rows // limits.rows if columnar else file.path.stat().st_size // limits.text_bytes
+            yield from file.batches(limits, Mark(), every=max(1, -(-n_batches * len(self.files) // most)))
 
     def batches(self, limits: Limits, start: Mark | None = None) -> Iterator[Batch]:
         """All rows from a mark on."""

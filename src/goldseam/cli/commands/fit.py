@@ -1,0 +1,93 @@
+"""`goldseam fit`: learn from a reference table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from goldseam.cli.options import jobs_option, reading_options, seed_option, shared_options, table_options
+
+
+@click.command("fit", short_help="Learn from a reference table.")
+@click.argument("files", nargs=-1, required=True, metavar="REFERENCE...")
+@click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write (.seam).")
+@click.option(
+    "--alarm-rate", type=float, default=0.05, show_default=True, metavar="SHARE", help="Clean rows that may be flagged."
+)
+@click.option(
+    "--error-control",
+    type=click.Choice(["row", "fdr"]),
+    default="row",
+    show_default=True,
+    help="What is promised: alarms among clean rows, or errors among changed cells.",
+)
+@click.option(
+    "--reference",
+    "trusted",
+    type=click.Choice(["clean", "contaminated"]),
+    default="clean",
+    show_default=True,
+    help="Whether the reference itself may hold damaged rows.",
+)
+@click.option("--grid", metavar="HxW", help="The columns are the pixels of an image, row by row: 16x16.")
+@click.option("--no-audit", is_flag=True, help="Skip the self-audit (faster; nothing is known of the quality).")
+@table_options
+@seed_option
+@jobs_option
+@reading_options
+@shared_options
+def command(files: tuple[str, ...], output: str, **options: Any) -> None:
+    """Learn what rows look like from a reference: rows believed (mostly) clean.
+
+    At the end the model damages held-out rows of the reference on purpose and measures what it finds and restores;
+    `goldseam audit MODEL` shows it again.
+
+    \b
+    Examples:
+      goldseam fit reference.parquet -o factory.seam
+      goldseam fit 2024-*.csv -o factory.seam --key id --missing "n/a,?" --kinds zip=categorical
+    """
+    import warnings
+
+    from goldseam.cli.session import check_output, grid_shape, kinds_of, opened, whole_table
+    from goldseam.errors import GoldseamWarning
+    from goldseam.restorer import Restorer
+
+    with opened(files, options) as session:
+        check_output(output, session.inputs)
+        kinds = kinds_of(options, session.inputs.names)
+        frame, dates = whole_table(session, kinds)
+        restorer = Restorer(
+            alarm_rate=options["alarm_rate"], error_control=options["error_control"], reference=options["trusted"],
+            kinds={**dict.fromkeys(dates, "passthrough"), **kinds} or None, grid_shape=grid_shape(options["grid"]),
+            audit=not options["no_audit"], missing_values=session.markers, n_jobs=options["jobs"],
+            random_state=options["seed"],
+        )  # fmt: skip
+        session.console.note(f"learning from {frame.height:,} rows and {frame.width} columns ...")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", GoldseamWarning)
+            restorer.fit(frame)
+        for warning in caught:
+            if issubclass(warning.category, GoldseamWarning):
+                session.console.warn(str(warning.message))
+        restorer.save(output)
+        _tell(session, restorer, frame, output)
+
+
+def _tell(session: Any, restorer: Any, frame: Any, output: str) -> None:
+    from goldseam.summary import plain
+
+    schema = restorer.schema_
+    audit = getattr(restorer, "audit_", None)
+    data = {
+        "model": output,
+        "rows": frame.height,
+        "columns": [{"name": c.name, "kind": c.kind.value} for c in schema.columns],
+        "audit": plain(audit.to_dict()) if audit is not None else None,
+    }
+    passed = [c.name for c in schema.columns if c.modelled_as == "nothing"]
+    text = f"Learnt {len(schema.modelled_positions)} columns from {frame.height:,} rows."
+    text += f" Passed through: {', '.join(passed[:8])}{', ...' if len(passed) > 8 else ''}." if passed else ""
+    text += f"\n\n{audit}" if audit is not None else ""
+    session.console.result(data, f"{text}\n\nModel written to {output}")
