@@ -15,15 +15,29 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AttributeTree": "goldseam.separation",
+    "CorruptionSeparator": "goldseam.separation",
+    "GEMMEDClassifier": "goldseam.margin",
     "Restoration": "goldseam.seam",
+    "Restorer": "goldseam.restorer",
     "Seam": "goldseam.seam",
+    "SensorFusionClassifier": "goldseam.margin",
+    "TrustWeighter": "goldseam.margin",
+    "load": "goldseam.model_file",
 }
 
 __all__ = [*_HOMES, "__version__"]
 
 if TYPE_CHECKING:
+    from goldseam.margin import GEMMEDClassifier as GEMMEDClassifier
+    from goldseam.margin import SensorFusionClassifier as SensorFusionClassifier
+    from goldseam.margin import TrustWeighter as TrustWeighter
+    from goldseam.model_file import load as load
+    from goldseam.restorer import Restorer as Restorer
     from goldseam.seam import Restoration as Restoration
     from goldseam.seam import Seam as Seam
+    from goldseam.separation import AttributeTree as AttributeTree
+    from goldseam.separation import CorruptionSeparator as CorruptionSeparator
 
 
 def __getattr__(name: str) -> Any:

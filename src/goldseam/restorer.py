@@ -1,0 +1,540 @@
+"""The restorer: learn from a reference, restore what comes in, keep every change on record.
+
+What happens to a row, in order (each step is per row; see `Levels` for the two exceptions):
+
+1. `evidence` judges it: a p-value for the row, a posterior and a p-value for every cell;
+2. suspected cells are mended from the cells that are believed, gaps are filled, with intervals, or the repair is refused;
+3. constraints are met, policies applied;
+4. every cell that was touched, or should have been, gets a line in the seam.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from goldseam import __version__, model_file
+from goldseam.audit import Audit, Outcome, audit
+from goldseam.constraints import Constraints
+from goldseam.contamination import believed_rows
+from goldseam.engines.local import map_row_blocks
+from goldseam.errors import InputError, ParameterError
+from goldseam.evidence import Evidence, Prior, fit_evidence
+from goldseam.mending import Mended, Mender, Policy, joined
+from goldseam.schema import Blocks, Schema
+from goldseam.seam import CAUSES, Restoration, Seam
+from goldseam.separation.encoding import category_columns, learn_scaling, to_values
+from goldseam.separation.reference import Reference
+from goldseam.separation.tree import AttributeTree
+from goldseam.tables import Table
+from goldseam.validation import fit_blocks, new_blocks
+
+__all__ = ["Levels", "Restorer"]
+
+Floats = NDArray[np.float64]
+
+LEAST_ROWS: Final = 30
+CALIBRATION_SHARE: Final = 0.25
+AUDIT_SHARE: Final = 0.1
+LEAST_AUDIT: Final = 40
+MOST_AUDIT: Final = 400
+MOST_DONORS: Final = 2000
+MOST_CALIBRATION: Final = 2000
+MOST_REFERENCE: Final = 20_000
+HISTOGRAM_BINS: Final = 30
+SCOPE: Final = "rows exchangeable with the reference; on average over reference and incoming rows"
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What belongs to a table as a whole: the p-value below which cells are suspect (FDR), and its noise levels."""
+
+    cell_p_value: float | None = None
+    noise: tuple[tuple[str, float], ...] = ()
+
+
+class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
+    """Restores damaged tables.
+
+    Parameters
+    ----------
+    alarm_rate : float, default 0.05
+        With `error_control="row"` the share of clean rows that may be flagged; with "fdr" the share of suspected cells
+        that may in fact be fine.
+    error_control : {"row", "fdr"}, default "row"
+    method : "auto" or list of {"conditional", "boosted"}, default "auto"
+        Sources of evidence. "conditional" is the Gaussian expert, "boosted" adds boosted trees per column: slower, and
+        worth it where columns depend on each other nonlinearly. "auto" uses both for 3 to 60 columns.
+    kinds : mapping of column to kind, optional
+        Overrules what is inferred, for example ``{"zip": "categorical"}``.
+    groups : mapping of name to columns, optional
+        Columns that fail together (the channels of a sensor); damage is expected in runs within groups.
+    grid_shape : (int, int), optional
+        The columns are the pixels of a grid, row by row.
+    reference : {"clean", "contaminated"}, default "clean"
+        Whether the reference itself may hold damaged rows. Then rows that the GEM entropy or a cross-fitted first
+        judgement distrusts are left out of fit and calibration, and the audit says how many.
+    constraints : sequence of str
+        What repairs must respect, for example ``["0 <= age <= 120", "total = net + tax"]``.
+    policy : {"repair", "flag", "quarantine"} or mapping of column to one of them
+    costs : float or mapping of column to float, optional
+        How much worse a wrong repair is than a missed one; 9 asks for a probability of damage of 90 %.
+    missing_values : sequence of str
+        Strings that mean "not observed".
+    max_levels : int, default 50
+        Most states of a category.
+    audit : bool, default True
+        Damage held-out reference rows on purpose and measure what is found and mended.
+    coverage : float, default 0.9
+        Nominal coverage of the intervals of restored numbers.
+    n_jobs, random_state, verbose
+        As in scikit-learn. Results do not depend on `n_jobs`.
+
+    Attributes
+    ----------
+    schema_ : Schema
+    audit_ : Audit
+        What it can and cannot do on this reference; print it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldseam import Restorer
+    >>> rng = np.random.default_rng(0)
+    >>> clean = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 4))
+    >>> restorer = Restorer(audit=False, method=["conditional"], random_state=0).fit(clean)
+    >>> damaged = clean[:3].copy()
+    >>> damaged[1, 2] = 40.0
+    >>> result = restorer.restore(damaged)
+    >>> result.seam
+    <Seam: 1 cells (1 corrupt)>
+    >>> bool(abs(result.table[1, 2] - clean[1, 2]) < 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        alarm_rate: float = 0.05,
+        error_control: Literal["row", "fdr"] = "row",
+        method: str | Sequence[str] = "auto",
+        kinds: Mapping[str, str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        grid_shape: tuple[int, int] | None = None,
+        reference: Literal["clean", "contaminated"] = "clean",
+        constraints: Sequence[str] = (),
+        policy: str | Mapping[str, str] = "repair",
+        costs: float | Mapping[str, float] | None = None,
+        missing_values: Sequence[str] = (),
+        max_levels: int = 50,
+        audit: bool = True,
+        coverage: float = 0.9,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alarm_rate = alarm_rate
+        self.error_control = error_control
+        self.method = method
+        self.kinds = kinds
+        self.groups = groups
+        self.grid_shape = grid_shape
+        self.reference = reference
+        self.constraints = constraints
+        self.policy = policy
+        self.costs = costs
+        self.missing_values = missing_values
+        self.max_levels = max_levels
+        self.audit = audit
+        self.coverage = coverage
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- fit --------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from a reference table what rows look like, calibrate, and audit."""
+        self._check_parameters()
+        blocks, schema = fit_blocks(
+            self, X, kinds=self.kinds, max_levels=self.max_levels, missing_values=tuple(self.missing_values)
+        )
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        return self._fit_rows(blocks, schema, rng)
+
+    def _fit_rows(self, blocks: Blocks, schema: Schema, rng: np.random.Generator) -> Self:
+        _check_reference(blocks, schema)
+        self.schema_ = schema
+        rows = self._trusted_rows(blocks, rng)
+        fitting, calibration, held_out = _split(rows, rng, self.audit)
+        self.mender_ = self._learn(blocks, schema, fitting, calibration, rng)
+        self.reference_rows_ = fitting[: len(self.mender_.reference)]
+        self.histograms_ = _histograms(blocks.take(fitting), schema)
+        self.offset_ = -_row_threshold(self.mender_.evidence, self.alarm_rate)
+        self.row_counts_ = {
+            "reference": len(blocks), "fit": fitting.size, "calibration": calibration.size,
+            "audited": held_out.size, "distrusted": len(blocks) - rows.size,
+        }  # fmt: skip
+        self.audit_ = self._audited(blocks, fitting, held_out, rng)
+        return self
+
+    def _check_parameters(self) -> None:
+        _in_open_interval("alarm_rate", self.alarm_rate)
+        _in_open_interval("coverage", self.coverage)
+        _one_of("error_control", self.error_control, ("row", "fdr"))
+        _one_of("reference", self.reference, ("clean", "contaminated"))
+        for name in [] if self.method == "auto" else self.method:
+            _one_of("method", name, ("conditional", "boosted"))
+
+    def _learn(
+        self,
+        blocks: Blocks,
+        schema: Schema,
+        fitting: NDArray[np.int64],
+        calibration: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> Mender:
+        boosted = None if self.method == "auto" else "boosted" in self.method
+        reference = blocks.take(fitting)
+        evidence = fit_evidence(
+            reference, blocks.take(calibration), schema, boosted=boosted, prior=self._prior(schema),
+            alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng,
+        )  # fmt: skip
+        return Mender(
+            evidence, schema, _donor_reference(reference, schema), Constraints.of(self.constraints, schema),
+            Policy.of(self.policy, self.costs, schema),
+        )  # fmt: skip
+
+    def _prior(self, schema: Schema) -> Prior:
+        names = [schema.names[i] for i in schema.modelled_positions]
+        if self.groups is not None:
+            return Prior(order=tuple(_group_order(self.groups, names)))
+        return Prior()
+
+    def _trusted_rows(self, blocks: Blocks, rng: np.random.Generator) -> NDArray[np.int64]:
+        """All rows of a clean reference; of a contaminated one those that a model that has not seen them believes."""
+        everything = np.arange(len(blocks))
+        if self.reference == "clean":
+            return everything
+        trusted = believed_rows(blocks, self.schema_, self._prior(self.schema_), rng)
+        if trusted.sum() < LEAST_ROWS:
+            raise InputError(
+                f"Only {int(trusted.sum())} of {len(blocks)} reference rows can be trusted; at least {LEAST_ROWS} are "
+                "needed. Hint: give a cleaner reference."
+            )
+        return everything[trusted]
+
+    def _audited(
+        self, blocks: Blocks, fitting: NDArray[np.int64], held_out: NDArray[np.int64], rng: np.random.Generator
+    ) -> Audit:
+        """What was promised and what was measured on rows that neither fit nor calibration saw."""
+        counts = tuple(self.row_counts_.items())
+        if not held_out.size:
+            return Audit(rows=counts)
+        clean = blocks.take(held_out)
+        lines, columns = audit(self._outcome, clean, blocks.take(fitting), self.schema_, rng)
+        return Audit(tuple(lines), tuple(columns), (), counts, tuple(self._promises(clean, lines)))
+
+    def _promises(self, clean: Blocks, lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        promises = []
+        if self.error_control == "row":
+            measured = float(self._outcome(clean).flagged.mean())
+            promises.append(_promise("row alarm rate", self.alarm_rate, measured, len(clean), SCOPE))
+        else:
+            wrong = sum(line["false_cells"] for line in lines)
+            cells = sum(line["suspect_cells"] for line in lines)
+            promises.append(_promise("false discovery rate", self.alarm_rate, wrong / max(cells, 1), cells, SCOPE))
+        inside = sum(line["covered_cells"] for line in lines)
+        cells = sum(line["interval_cells"] for line in lines)
+        if cells:
+            promises.append(
+                _promise("interval coverage", self.coverage, inside / cells, cells, "repaired numbers of the audit")
+            )
+        return promises
+
+    def _outcome(self, blocks: Blocks) -> Outcome:
+        mended = self._mended(blocks, self._levels_of([blocks]))
+        return Outcome(mended.blocks, mended.flagged, mended.suspect, mended.changed, mended.low, mended.high)
+
+    # --- restore ----------------------------------------------------------------------------------------------------
+
+    def restore(self, table: Any, *, levels: Levels | None = None, first_row: int = 0) -> Restoration:
+        """Restore a table; columns are found by name, further columns pass through.
+
+        `levels` are those of `survey`, for a table that comes in batches; rows are numbered from `first_row`.
+        """
+        return self._restored(table, levels, first_row, repair=True)
+
+    def check(self, table: Any, *, levels: Levels | None = None, first_row: int = 0) -> Restoration:
+        """What a restore would touch; the table stays as it is."""
+        return self._restored(table, levels, first_row, repair=False)
+
+    def restore_stream(self, tables: Iterable[Any], *, levels: Levels | None = None) -> Iterator[Restoration]:
+        """Restore a table that comes in batches. Noise and FDR thresholds need `levels` from a first pass (`survey`)."""
+        check_is_fitted(self)
+        if levels is None and self.error_control == "fdr":
+            raise ParameterError(
+                'error_control="fdr" needs levels for a stream. Hint: levels=restorer.survey(batches).'
+            )
+        first_row = 0
+        for table in tables:
+            result = self.restore(table, levels=levels, first_row=first_row)
+            first_row += result.incoming.n_rows
+            yield result
+
+    def survey(self, tables: Iterable[Any]) -> Levels:
+        """The levels of a table that comes in batches: what cannot be known from one row alone."""
+        check_is_fitted(self)
+        return self._levels_of(Table.read(table, self.missing_values).encode(self.schema_) for table in tables)
+
+    def fit_restore(self, X: Any, *, n_folds: int = 5) -> Restoration:
+        """Restore a table without a reference: every row by a model that has not seen it.
+
+        Afterwards the restorer itself is fitted on the whole table.
+        """
+        self._check_parameters()
+        table = Table.read(X, self.missing_values)
+        self.fit(X)
+        blocks = table.encode(self.schema_)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        fold = rng.permutation(len(blocks)) % n_folds
+        parts = [self._judged_by_others(blocks, fold == k, rng) for k in range(n_folds)]
+        order = np.argsort(np.concatenate([np.flatnonzero(fold == k) for k in range(n_folds)]))
+        return self._restoration(table, joined(parts).take(order), Levels(), 0, repair=True)
+
+    def _judged_by_others(self, blocks: Blocks, mine: NDArray[np.bool_], rng: np.random.Generator) -> Mended:
+        model = clone(self).set_params(audit=False)
+        others = np.flatnonzero(~mine)
+        model._fit_rows(blocks.take(others), self.schema_, rng)
+        part = blocks.take(np.flatnonzero(mine))
+        mended = model._mended(part, model._levels_of([part]))
+        return mended.with_donors(others)
+
+    def transform(self, X: Any) -> Any:
+        """The restored table."""
+        check_is_fitted(self)
+        table, blocks = new_blocks(self, X, self.schema_)
+        mended = self._mended(blocks, self._levels_of([blocks]))
+        return table.decode(self.schema_, mended.blocks, self._in_schema(mended.changed))
+
+    def _restored(self, table: Any, levels: Levels | None, first_row: int, *, repair: bool) -> Restoration:
+        check_is_fitted(self)
+        incoming = Table.read(table, self.missing_values)
+        blocks = incoming.encode(self.schema_)
+        levels = self._levels_of([blocks]) if levels is None else levels
+        mended = self._mended(blocks, levels)
+        return self._restoration(incoming, mended, levels, first_row, repair=repair)
+
+    def _mended(self, blocks: Blocks, levels: Levels) -> Mended:
+        def work(rows: slice) -> Mended:
+            return self.mender_.mend(blocks.take(rows), levels.cell_p_value)
+
+        mended = joined(map_row_blocks(work, len(blocks), n_jobs=self.n_jobs, block=512))
+        return mended.with_donors(self.reference_rows_)
+
+    def _levels_of(self, batches: Iterable[Blocks]) -> Levels:
+        if self.error_control == "row":
+            return Levels()
+        evidence = self.mender_.evidence
+        counts = np.zeros(evidence.calibration.cell_scores.size + 2, dtype=np.int64)
+        for blocks in batches:
+            found = evidence.judge(blocks, self.n_jobs)
+            ranks = np.rint(found.cell_p_values * (counts.size - 1)).astype(np.int64)
+            counts += np.bincount(ranks[np.isfinite(found.cell_scores)], minlength=counts.size)
+        return Levels(cell_p_value=_benjamini_hochberg(counts, self.alarm_rate))
+
+    def _in_schema(self, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        out = np.zeros((len(cells), len(self.schema_.columns)), dtype=bool)
+        out[:, list(self.schema_.modelled_positions)] = cells
+        return out
+
+    def _restoration(
+        self, incoming: Table, mended: Mended, levels: Levels, first_row: int, *, repair: bool
+    ) -> Restoration:
+        changed = self._in_schema(mended.changed)
+        proposed = Table.read(incoming.decode(self.schema_, mended.blocks, changed), self.missing_values)
+        seam = self._seam(incoming, proposed, mended, first_row)
+        facts = self._facts(levels, first_row, quarantined=int(mended.quarantined.sum()))
+        return Restoration(
+            incoming, self.schema_, mended.blocks, changed if repair else np.zeros_like(changed),
+            self._in_schema(mended.suspect), seam, mended.row_p_values, facts,
+        )  # fmt: skip
+
+    def _seam(self, before: Table, after: Table, mended: Mended, first_row: int) -> Seam:
+        rows, cells = np.nonzero(mended.cause >= 0)
+        number_of = np.full(mended.cause.shape[1], -1)
+        number_of[self.mender_.evidence.layout.number_cells] = np.arange(mended.low.shape[1])
+        column = number_of[cells]
+        low, high = (_of_numbers(side, rows, column) for side in (mended.low, mended.high))
+        donors = [[int(i) for i in near if i >= 0] or None for near in mended.donors[rows]]
+        return Seam.of_cells(
+            before, after, self.schema_, rows, np.asarray(self.schema_.modelled_positions)[cells], first_row=first_row,
+            cause=np.array(CAUSES, dtype=object)[mended.cause[rows, cells]], low=low, high=high,
+            p_value=mended.p_values[rows, cells], probability=mended.probabilities[rows, cells], donors=donors,
+        )  # fmt: skip
+
+    def _facts(self, levels: Levels, first_row: int, **more: Any) -> dict[str, Any]:
+        return {
+            "promises": [dict(promise) for promise in self.audit_.promises],
+            "levels": {"cell_p_value": levels.cell_p_value, "noise": dict(levels.noise)},
+            "audit": self.audit_.to_dict(),
+            "reference": {"rows": self.row_counts_["reference"], "columns": self.histograms_},
+            "grid_shape": list(self.grid_shape) if self.grid_shape else None,
+            "first_row": first_row,
+            "how": {
+                "call": repr(self),
+                "seed": self.random_state if isinstance(self.random_state, int) else None,
+                "versions": {"goldseam": __version__, "python": platform.python_version(), "numpy": np.__version__},
+            },
+            **more,
+        }
+
+    # --- rows -------------------------------------------------------------------------------------------------------
+
+    def p_values(self, X: Any) -> Floats:
+        """How rare so odd a row is among clean ones."""
+        check_is_fitted(self)
+        return self.mender_.evidence.judge(new_blocks(self, X, self.schema_)[1], self.n_jobs).row_p_values
+
+    def score_samples(self, X: Any) -> Floats:
+        """Log odds that a row is clean; higher is more normal."""
+        check_is_fitted(self)
+        return -self.mender_.evidence.judge(new_blocks(self, X, self.schema_)[1], self.n_jobs).row_scores
+
+    def decision_function(self, X: Any) -> Floats:
+        """`score_samples` less `offset_`: below zero is flagged."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """1 for rows that are believed, -1 for those that are flagged at the alarm rate."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The columns of the reference, in order."""
+        check_is_fitted(self)
+        return np.asarray(self.schema_.names, dtype=object)
+
+    def save(self, path: Any) -> None:
+        """Write the model to a `.seam` file; `goldseam.load` reads it."""
+        check_is_fitted(self)
+        model_file.save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+# --- small parts --------------------------------------------------------------------------------------------------------
+
+
+def _in_open_interval(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ParameterError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
+
+
+def _one_of(name: str, value: object, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def _check_reference(blocks: Blocks, schema: Schema) -> None:
+    if len(blocks) < LEAST_ROWS:
+        raise InputError(
+            f"A reference needs at least {LEAST_ROWS} rows to learn and calibrate from; got {len(blocks)} "
+            f"(n_samples={len(blocks)}). Hint: give more clean rows."
+        )
+    if not schema.modelled_positions:
+        raise InputError("No column of the reference can be modelled: all are constant, dates or free text.")
+
+
+def _split(rows: NDArray[np.int64], rng: np.random.Generator, audited: bool) -> tuple[NDArray[np.int64], ...]:
+    """Rows to fit, to calibrate and to audit on, disjoint."""
+    order = rng.permutation(rows)
+    n_calibration = int(np.clip(round(CALIBRATION_SHARE * rows.size), 10, MOST_CALIBRATION))
+    n_audit = int(np.clip(round(AUDIT_SHARE * rows.size), LEAST_AUDIT, MOST_AUDIT))
+    n_audit = n_audit if audited and rows.size >= 5 * LEAST_AUDIT else 0
+    held_out = order[n_calibration : n_calibration + n_audit]
+    return np.sort(order[n_calibration + n_audit :][:MOST_REFERENCE]), np.sort(order[:n_calibration]), np.sort(held_out)
+
+
+def _promise(name: str, nominal: float, measured: float, n: int, scope: str) -> dict[str, Any]:
+    sd = float(np.sqrt(nominal * (1.0 - nominal) / max(n, 1)))
+    return {"name": name, "nominal": nominal, "measured": measured, "sd": sd, "n": n, "scope": scope}
+
+
+def _donor_reference(blocks: Blocks, schema: Schema) -> Reference:
+    """The first reference rows, laid out for the search of nearest ones."""
+    values = to_values(blocks.take(slice(0, MOST_DONORS)), schema)
+    is_category = category_columns(schema)
+    center, scale = learn_scaling(values, is_category, "robust")
+    return Reference(values, AttributeTree.interval(values.shape[1]), center, scale, is_category)
+
+
+def _histograms(blocks: Blocks, schema: Schema) -> dict[str, dict[str, list[Any]]]:
+    """How the reference's columns are distributed, for pictures."""
+    out: dict[str, dict[str, list[Any]]] = {}
+    for j, column in enumerate(schema.numbers):
+        seen = blocks.numbers[:, j]
+        counts, edges = np.histogram(seen[~np.isnan(seen)], bins=HISTOGRAM_BINS)
+        out[column.name] = {"edges": edges.tolist(), "counts": counts.tolist()}
+    for j, column in enumerate(schema.categories):
+        codes = blocks.codes[:, j]
+        counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))
+        out[column.name] = {"levels": [str(level) for level in column.levels], "counts": counts.tolist()}
+    return out
+
+
+def _of_numbers(values: Floats, rows: NDArray[np.int64], column: NDArray[np.int64]) -> Floats:
+    """Values of number cells; NaN for cells of categories (column -1)."""
+    out = np.full(rows.size, np.nan)
+    known = column >= 0
+    out[known] = values[rows[known], column[known]]
+    return out
+
+
+def _group_order(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[int]:
+    """Modelled columns with those of a group side by side; the rest follows in table order."""
+    seen: dict[str, str] = {}
+    for group, columns in groups.items():
+        for name in columns:
+            if name not in names:
+                raise ParameterError(
+                    f"Group {group!r} names column {name!r}, which is not modelled. Hint: modelled are {', '.join(names[:20])}."
+                )
+            if name in seen:
+                raise ParameterError(
+                    f"Column {name!r} is in two groups, {seen[name]!r} and {group!r}; groups must not overlap."
+                )
+            seen[name] = group
+    ordered = [*seen, *(name for name in names if name not in seen)]
+    return [names.index(name) for name in ordered]
+
+
+def _row_threshold(evidence: Evidence, alarm_rate: float) -> float:
+    """The row score above which a row is flagged."""
+    scores = evidence.calibration.row_scores
+    allowed = int(np.floor(alarm_rate * (scores.size + 1) + 1e-9)) - 1
+    return float(scores[-1 - allowed]) if allowed >= 0 else float("inf")
+
+
+def _benjamini_hochberg(counts: NDArray[np.int64], rate: float) -> float:
+    """The largest p-value that Benjamini and Hochberg's step-up rule lets pass; `counts[r]` cells have p = r / N.
+
+    >>> _benjamini_hochberg(np.array([0, 5, 0, 0, 5]), 0.5)
+    0.25
+    """
+    p_values = np.arange(counts.size) / (counts.size - 1)
+    passed = np.cumsum(counts)
+    ok = (passed > 0) & (p_values * passed[-1] <= rate * passed)
+    return float(p_values[np.flatnonzero(ok)[-1]]) if ok.any() else 0.0
