@@ -72,6 +72,14 @@ def _not_negative(name: str, value: Any) -> None:
         raise _bad(name, "a number of at least 0", value)
 
 
+def _strength(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        if value != "auto":
+            raise _bad(name, "'auto' or a number of at least 0", value)
+    else:
+        _not_negative(name, value)
+
+
 def _probability(name: str, value: Any) -> None:
     if not _is_number(value) or not 0 < value < 1:
         raise _bad(name, "strictly between 0 and 1", value)
@@ -115,7 +123,7 @@ _CHECKS: dict[str, Any] = {
     "n_neighbors": _neighbours,
     "trust_prior": _probability,
     "field_strength": _not_negative,
-    "loss_strength": _not_negative,
+    "loss_strength": _strength,
     "max_reference": _count,
     "n_landmarks": _count_or_none,
     "max_iter": _count_or_none,

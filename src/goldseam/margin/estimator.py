@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from goldseam.errors import ConvergenceWarning, DataWarning, InputError
 from goldseam.margin import checks, fitting, gibbs
 from goldseam.margin.entropy import EuclideanRows, GramRows, gram_squares, squared_distance_sums
-from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, new_row_scores, warn_about_fields
+from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, warn_about_fields
+from goldseam.margin.flips import MANY_FLIPS, STRONGER, flip_rate
 from goldseam.margin.machines import KernelFunction, Machine
 from goldseam.margin.probabilities import fit_platt, fit_temperature, platt_probabilities
 from goldseam.margin.solvers import FieldPrior, FitMachine, Fitted, LiteralPrior, Solution, literal_entropy, mean_field
@@ -52,7 +53,9 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         Rows that failed together (segments of one recording) vouch for each other unless there are at least twice as many
         neighbours as such rows, or `groups` are given to `fit`.
     trust_prior, field_strength, loss_strength : float
-        Prior trust p0, and how much field and loss count (lambda and beta).
+        Prior trust p0, and how much field and loss count (lambda and beta). For C above 1 use beta = 1 / C.
+        `loss_strength='auto'` is for labels that may be wrong: 1 / C, or 4 / C where more than a tenth of the labels are on
+        the wrong side even among the surest rows (`flip_rate_`).
     threshold : 'auto', 'gap' or 'literal'
         Where sparse begins; `'literal'` is the rule and the regulariser as printed in the paper (two classes only).
     solver : 'mean-field' or 'gibbs'
@@ -61,6 +64,9 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         Neighbours among all other rows, or across one random split as in the paper.
     max_reference : int
         Rows per class among which neighbours are looked for.
+    repetition : bool
+        Also distrust rows whose readings repeat in several columns more often than those columns' other values do: dead,
+        stuck or clipped channels, which the sparse-region test cannot see.
     class_weight : None, 'balanced' or dict
     linear_solver : 'auto', 'liblinear', 'libsvm' or 'sgd'
         For the linear kernel. `'auto'` is liblinear, and LIBSVM (with a warning) where that does not converge.
@@ -89,6 +95,8 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         What mean field lowers.
     mu_ : array (classes,)
         Duals of the printed regulariser (`threshold='literal'` only).
+    loss_strength_, flip_rate_ : float
+        The beta used and, with `loss_strength='auto'`, the share of wrong labels that it was chosen by.
     machine_ : Machine
         The classifier as plain arrays.
     classes_, n_iter_, linear_solver_, n_features_in_
@@ -114,11 +122,12 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         n_neighbors: str | int | float = "auto",
         trust_prior: float = 0.5,
         field_strength: float = 2.0,
-        loss_strength: float = 1.0,
+        loss_strength: float | str = 1.0,
         threshold: str = "auto",
         solver: str = "mean-field",
         entropy: str = "leave-one-out",
         max_reference: int = 2000,
+        repetition: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         linear_solver: str = "auto",
         n_landmarks: int | None = None,
@@ -141,6 +150,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         self.solver = solver
         self.entropy = entropy
         self.max_reference = max_reference
+        self.repetition = repetition
         self.class_weight = class_weight
         self.linear_solver = linear_solver
         self.n_landmarks = n_landmarks
@@ -174,7 +184,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         checks.require_all_classes(training.codes, self.classes_)
         rows = self._learn_imputation(X[training.first])
         space = self._space(X, training)
-        settings = FieldSettings(self.n_neighbors, self.threshold, self.entropy, self.max_reference)
+        settings = self._settings()
         self._fields, g = fit_fields(space, training.codes, len(self.classes_), settings, np.random.default_rng(seed))
         warn_about_fields(self._fields, self.classes_.tolist(), settings)
         solution = self._solve(space, rows, training, g, seed)
@@ -195,6 +205,10 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
                 f"A precomputed kernel must be square, but has shape {X.shape}. Hint: pass K(X, X) to fit."
             )
         return X, y
+
+    def _settings(self) -> FieldSettings:
+        repetition = self.repetition and self.threshold != "literal"
+        return FieldSettings(self.n_neighbors, self.threshold, self.entropy, self.max_reference, repetition)
 
     def _space(self, X: Floats, training: TrainingRows) -> Space:
         if self._pairwise:
@@ -224,26 +238,42 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
 
     def _solve(self, space: Space, rows: Floats, training: TrainingRows, g: Floats, seed: int) -> Solution:
         signs = fitting.class_signs(training.codes, len(self.classes_))
+        self.loss_strength_ = 1.0 / self.C if isinstance(self.loss_strength, str) else float(self.loss_strength)
         if self.threshold == "literal" or self.solver == "gibbs":
             checks.require_two_classes(self.classes_, self.solver, self.threshold)
         if self.solver == "gibbs":
             return self._solve_gibbs(space, rows, training, g, signs, seed)
         fit_machine = self._fitter(space, rows, training, signs, seed)
-        rule: Any = FieldPrior(log_odds(g, self.trust_prior, self.field_strength), self.loss_strength)
+        if isinstance(self.loss_strength, str):
+            return self._solve_for_strength(fit_machine, training, g)
+        rule: Any = FieldPrior(log_odds(g, self.trust_prior, self.field_strength), self.loss_strength_)
         if self.threshold == "literal":
-            rule = LiteralPrior(self._literal(space, rows, training, seed), self.trust_prior, self.loss_strength)
-        solution = mean_field(
-            fit_machine,
-            rule,
-            training.codes,
-            training.weights,
-            C=self.C,
-            max_iter=self.max_iter or 30,
-            tol=self.tol,
-        )
+            rule = LiteralPrior(self._literal(space, rows, training, seed), self.trust_prior, self.loss_strength_)
+        solution = self._mean_field(fit_machine, rule, training)
         if self.threshold == "literal":
             self.mu_ = rule.duals
+        return solution
+
+    def _mean_field(self, fit_machine: FitMachine, rule: Any, training: TrainingRows) -> Solution:
+        most = self.max_iter or 30
+        solution = mean_field(
+            fit_machine, rule, training.codes, training.weights, C=self.C, max_iter=most, tol=self.tol
+        )
         self.linear_solver_ = getattr(fit_machine, "used", None)
+        if self.verbose:
+            print(
+                f"{solution.n_iter} rounds, objective {solution.objectives[-1]:.6g}, last change {solution.change:.2g}"
+            )
+        return solution
+
+    def _solve_for_strength(self, fit_machine: FitMachine, training: TrainingRows, g: Floats) -> Solution:
+        """beta = 1 / C; four times that if the first solution shows many labels on the wrong side."""
+        odds = log_odds(g, self.trust_prior, self.field_strength)
+        solution = self._mean_field(fit_machine, FieldPrior(odds, self.loss_strength_), training)
+        self.flip_rate_ = flip_rate(solution.fitted.scores, training.codes, g, training.weights)
+        if self.flip_rate_ > MANY_FLIPS:
+            self.loss_strength_ = STRONGER / self.C
+            solution = self._mean_field(fit_machine, FieldPrior(odds, self.loss_strength_), training)
         return solution
 
     def _fitter(self, space: Space, rows: Floats, training: TrainingRows, signs: Floats, seed: int) -> FitMachine:
@@ -314,13 +344,14 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         if machine.kind == "precomputed":
             machine = replace(machine, support_rows=training.first[machine.support_rows])
         self.machine_ = machine
-        self._fields = tuple(replace(field, reference=training.first[field.reference]) for field in self._fields)
-        self._references = () if self._pairwise else tuple(X[field.reference] for field in self._fields)
+        self._fields = self._fields.at(training)
+        classes = self._fields.classes
+        self._references = () if self._pairwise else tuple(X[field.reference] for field in classes)
         self._diagonal = np.diag(X).copy() if self._pairwise else np.empty(0)
-        self.thresholds_ = np.array([field.threshold for field in self._fields])
-        self.scales_ = np.array([field.scale for field in self._fields])
-        self.n_kept_ = np.array([field.n_kept for field in self._fields])
-        self.n_neighbors_ = np.array([field.n_neighbors for field in self._fields])
+        self.thresholds_ = np.array([field.threshold for field in classes])
+        self.scales_ = np.array([field.scale for field in classes])
+        self.n_kept_ = np.array([field.n_kept for field in classes])
+        self.n_neighbors_ = np.array([field.n_neighbors for field in classes])
         self.objective_ = np.array(solution.objectives)
         self.n_iter_ = solution.n_iter
 
@@ -333,7 +364,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
             fill_g[left_out] = self._class_scores(rows)[codes[left_out], np.arange(len(rows))]
             odds = log_odds(fill_g[left_out], self.trust_prior, self.field_strength)
             loss = margin_loss(self._scores(rows), codes[left_out], self.C)
-            fill_trust[left_out] = trust_given_loss(odds, loss, self.loss_strength)
+            fill_trust[left_out] = trust_given_loss(odds, loss, self.loss_strength_)
             fill_trust[np.isnan(X).all(axis=1)] = 0.0
         self.field_ = training.spread(g, fill_g)
         self.sample_trust_ = training.spread(trust, fill_trust)
@@ -365,7 +396,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         chosen = _best_class(solution.fitted.scores)
         if np.all(chosen == chosen[0]):
             _warn(
-                f"The classifier gives every training row the class {self.classes_[chosen[0]]!r}. "
+                f"The classifier gives every training row the class {self.classes_.tolist()[chosen[0]]!r}. "
                 "Hint: scale the features, or try another C.",
                 DataWarning,
             )
@@ -386,7 +417,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
     def _class_scores(self, rows: Floats) -> Floats:
         """g of rows against every class, shape (classes, rows)."""
         if not self._pairwise:
-            return new_row_scores(rows, self._fields, self._references, self.n_jobs)
+            return self._fields.scores(rows, self._references, self.n_jobs)
         diagonal = self._diagonal
         if np.ptp(diagonal) > 1e-9 * max(1.0, float(np.abs(diagonal).max())):
             raise InputError(
@@ -394,9 +425,12 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
                 f"{diagonal.max():g}). Hint: use a callable kernel, or normalise the kernel."
             )
         own = np.full(len(rows), diagonal[0])
-        squares = [gram_squares(rows[:, f.reference], own, diagonal[f.reference]) for f in self._fields]
+        squares = [gram_squares(rows[:, f.reference], own, diagonal[f.reference]) for f in self._fields.classes]
         return np.stack(
-            [f.score(squared_distance_sums(s, f.n_neighbors)) for f, s in zip(self._fields, squares, strict=True)]
+            [
+                f.score(squared_distance_sums(s, f.n_neighbors))
+                for f, s in zip(self._fields.classes, squares, strict=True)
+            ]
         )
 
     def decision_function(self, X: Any) -> Floats:

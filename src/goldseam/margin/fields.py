@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from goldseam.errors import DataWarning
 from goldseam.margin import entropy
+from goldseam.margin.repetition import Repetition, learn_repetition
 from goldseam.margin.trust import FEWEST_ROWS, ClassField, FieldSettings, Space, fit_class_field
 
-__all__ = ["TrainingRows", "fit_fields", "merge_copies", "new_row_scores", "warn_about_fields"]
+__all__ = ["Fields", "TrainingRows", "fit_fields", "merge_copies", "warn_about_fields"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,22 +56,51 @@ def merge_copies(X: Floats, codes: Ints, weights: Floats, groups: Ints | None, s
     return TrainingRows(first, codes[first], merged, merged_groups, counted, found.inverse)
 
 
+@dataclass(frozen=True)
+class Fields:
+    """One field per class, and the readings that repeat (None where that is not looked at)."""
+
+    classes: tuple[ClassField, ...]
+    repetition: Repetition | None
+
+    def scores(self, rows: Floats, references: Sequence[Floats], n_jobs: int | None) -> Floats:
+        """g of new rows against every class, shape (classes, rows)."""
+        scores = []
+        for field, reference in zip(self.classes, references, strict=True):
+            neighbourhood = entropy.Neighbourhood.of(reference)
+            sums = entropy.neighbour_sums(rows, neighbourhood, field.n_neighbors, n_jobs=n_jobs)
+            scores.append(field.score(sums))
+        return self.lowered(np.stack(scores), rows)
+
+    def lowered(self, scores: Floats, rows: Floats) -> Floats:
+        """Scores (classes, rows) or less, where the readings of a row repeat."""
+        return scores if self.repetition is None else self.repetition.lower(scores, rows)
+
+    def at(self, training: TrainingRows) -> Fields:
+        """The same with reference rows given as positions in the caller's table."""
+        return replace(self, classes=tuple(replace(f, reference=training.first[f.reference]) for f in self.classes))
+
+
 def fit_fields(
     space: Space, codes: Ints, n_classes: int, settings: FieldSettings, rng: np.random.Generator
-) -> tuple[tuple[ClassField, ...], Floats]:
-    """One field per class and g of every distinct row."""
+) -> tuple[Fields, Floats]:
+    """The fields of all classes and g of every distinct row."""
     g = np.empty(len(codes))
-    fields = []
+    classes = []
     for code in range(n_classes):
         rows = np.flatnonzero(codes == code)
         field, g[rows] = fit_class_field(space, rows, settings, rng)
-        fields.append(field)
-    return tuple(fields), g
+        classes.append(field)
+    repetition = None
+    if settings.repetition and isinstance(space, entropy.EuclideanRows):
+        repetition = learn_repetition(space.rows, codes, n_classes)
+        g = repetition.lower(np.broadcast_to(g, (n_classes, len(g))), space.rows)[codes, np.arange(len(codes))]
+    return Fields(tuple(classes), repetition), g
 
 
-def warn_about_fields(fields: Sequence[ClassField], labels: Sequence[Any], settings: FieldSettings) -> None:
+def warn_about_fields(fields: Fields, labels: Sequence[Any], settings: FieldSettings) -> None:
     """Say where the field is off, or rests on less than half of a class, or on fewer neighbours than wanted."""
-    for field, label in zip(fields, labels, strict=True):
+    for field, label in zip(fields.classes, labels, strict=True):
         if field.state == "small" or field.n_rows < 3:
             _warn(
                 f"Class {label!r} has {field.n_rows} distinct rows; the trust field needs {FEWEST_ROWS} and is off for it."
@@ -87,15 +117,3 @@ def warn_about_fields(fields: Sequence[ClassField], labels: Sequence[Any], setti
 
 def _warn(message: str) -> None:
     warnings.warn(message, DataWarning, stacklevel=4)
-
-
-def new_row_scores(
-    rows: Floats, fields: Sequence[ClassField], references: Sequence[Floats], n_jobs: int | None
-) -> Floats:
-    """g of new rows against every class, shape (classes, rows)."""
-    scores = []
-    for field, reference in zip(fields, references, strict=True):
-        neighbourhood = entropy.Neighbourhood.of(reference)
-        sums = entropy.neighbour_sums(rows, neighbourhood, field.n_neighbors, n_jobs=n_jobs)
-        scores.append(field.score(sums))
-    return np.stack(scores)

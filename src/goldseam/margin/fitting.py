@@ -30,6 +30,8 @@ GRAM_LIMIT = 6000
 """Most rows whose kernel matrix is kept (6000 rows: 288 MB)."""
 LIBSVM_LIMIT = 20_000
 """Most rows that LIBSVM is tried on when liblinear does not converge."""
+LIBSVM_STEPS = 200_000
+LIBLINEAR_UPDATES = 20_000_000
 SGD_EPOCHS = 5
 
 
@@ -41,6 +43,25 @@ def class_signs(codes: Ints, n_classes: int) -> Floats:
     """
     positive = [1] if n_classes == 2 else range(n_classes)
     return np.array([np.where(codes == code, 1.0, -1.0) for code in positive])
+
+
+def _converges(learner: Any, rows: Floats, signs: Floats, weights: Floats) -> bool:
+    """Fit the learner; False where it says that it ran out of steps."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LearnerDidNotConverge)
+        learner.fit(rows, signs, sample_weight=weights)
+    return not any(issubclass(w.category, LearnerDidNotConverge) for w in caught)
+
+
+def _fit_libsvm(rows: Floats, signs: Floats, weights: Floats, **settings: Any) -> SVC:
+    learner = SVC(max_iter=LIBSVM_STEPS, **settings)
+    if not _converges(learner, rows, signs, weights):
+        warnings.warn(
+            f"LIBSVM did not converge in {LIBSVM_STEPS} steps; its last iterate was used. Hint: scale the features.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return learner
 
 
 @dataclass
@@ -55,7 +76,7 @@ class LinearFitter:
     C: float
     solver: str = "auto"
     seed: int = 0
-    tol: float = 1e-4
+    tol: float = 1e-3
     used: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,26 +92,30 @@ class LinearFitter:
 
     def _fit(self, signs: Floats, weights: Floats) -> tuple[Floats, float]:
         if self.used == "liblinear":
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", LearnerDidNotConverge)
-                learner = LinearSVC(C=self.C, loss="hinge", dual=True, tol=self.tol, random_state=self.seed)
-                learner.fit(self.rows, signs, sample_weight=weights)
-            if any(issubclass(w.category, LearnerDidNotConverge) for w in caught) and self._give_up():
+            learner = LinearSVC(
+                C=self.C, loss="hinge", dual=True, tol=self.tol, max_iter=self._passes, random_state=self.seed
+            )
+            if not _converges(learner, self.rows, signs, weights) and self._give_up():
                 return self._fit(signs, weights)
         elif self.used == "libsvm":
-            learner = SVC(kernel="linear", C=self.C, tol=10 * self.tol).fit(self.rows, signs, sample_weight=weights)
+            learner = _fit_libsvm(self.rows, signs, weights, kernel="linear", C=self.C, tol=self.tol)
         else:
             alpha = max(1.0 / (len(signs) * self.C), 1e-9)
             learner = SGDClassifier(alpha=alpha, average=True, max_iter=SGD_EPOCHS, tol=None, random_state=self.seed)
             learner.fit(self.rows, signs, sample_weight=weights)
         return learner.coef_[0].astype(np.float64), float(learner.intercept_[0])
 
+    @property
+    def _passes(self) -> int:
+        """Most passes over the rows: many where rows are few, as coordinate descent is slow in few dimensions."""
+        return int(np.clip(LIBLINEAR_UPDATES // len(self.rows), 1000, 50_000))
+
     def _give_up(self) -> bool:
         """liblinear did not converge: go over to LIBSVM where that is allowed and affordable."""
         over = self.solver == "auto" and len(self.rows) <= LIBSVM_LIMIT
         self.used = "libsvm" if over else self.used
         warnings.warn(
-            "liblinear did not converge in 1000 passes; "
+            f"liblinear did not converge in {self._passes} passes; "
             + ("LIBSVM was used instead (linear_solver_='libsvm')." if over else "its last iterate was used.")
             + " Hint: scale the features (RobustScaler), or set linear_solver.",
             ConvergenceWarning,
@@ -129,11 +154,9 @@ class KernelFitter:
 
     def _fit(self, signs: Floats, weights: Floats) -> tuple[Floats, float]:
         if self.gram is not None:
-            learner = SVC(kernel="precomputed", C=self.C, tol=self.tol).fit(self.gram, signs, sample_weight=weights)
+            learner = _fit_libsvm(self.gram, signs, weights, kernel="precomputed", C=self.C, tol=self.tol)
         else:
-            learner = SVC(kernel="rbf", gamma=self.gamma, C=self.C, tol=self.tol).fit(
-                self.rows, signs, sample_weight=weights
-            )
+            learner = _fit_libsvm(self.rows, signs, weights, kernel="rbf", gamma=self.gamma, C=self.C, tol=self.tol)
         alpha = np.zeros(len(signs))
         alpha[learner.support_] = learner.dual_coef_[0]
         return alpha, float(learner.intercept_[0])

@@ -18,7 +18,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MANY_ROWS", "Cut", "auto_kept", "core_scale", "cut", "find_cut", "gap_kept", "literal_kept", "quantile_cut"]
+__all__ = [
+    "MAD_TO_SD",
+    "MANY_ROWS",
+    "Cut",
+    "auto_kept",
+    "core_scale",
+    "core_size",
+    "cut",
+    "find_cut",
+    "gap_kept",
+    "literal_kept",
+    "quantile_cut",
+]
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +82,7 @@ def auto_kept(ordered: Floats) -> int:
     n = len(ordered)
     if n < 6:
         return n
-    core = _core_size(ordered)
+    core = core_size(ordered)
     if core < n:
         reach = max(2, math.floor(0.1 * n))
         low, high = max(n // 2, core - reach), min(n - 1, core + reach)
@@ -81,7 +93,8 @@ def auto_kept(ordered: Floats) -> int:
     return core if clear else fallback
 
 
-def _core_size(ordered: Floats) -> int:
+def core_size(ordered: Floats) -> int:
+    """(G-16 a): how many of the lowest values hang together, by median and MAD."""
     size = max(4, len(ordered) // 2)
     for _ in range(20):
         core = ordered[:size]

@@ -21,6 +21,7 @@ from scipy.special import expit, logit
 
 from goldseam.errors import ParameterError
 from goldseam.margin import entropy, thresholds
+from goldseam.margin.repetition import FEWEST_ROWS, learn_repetition
 
 __all__ = [
     "FEWEST_ROWS",
@@ -42,8 +43,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Space = entropy.EuclideanRows | entropy.GramRows
 
-FEWEST_ROWS = 20
-"""Below this many distinct rows a class has no field (G9)."""
 FIELD_LIMITS = (-30.0, 1.5)
 """(G-19): the upper limit lets the loss still lower the trust of central rows."""
 
@@ -56,6 +55,7 @@ class FieldSettings:
     threshold: str = "auto"
     entropy: str = "leave-one-out"
     max_reference: int = 2000
+    repetition: bool = True
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,7 @@ def row_trust(
     trust_prior: float = 0.5,
     field_strength: float = 2.0,
     max_reference: int = 2000,
+    repetition: bool = True,
     groups: Ints | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -192,8 +193,8 @@ def row_trust(
     """Trust of rows by GEM entropy alone: all rows are taken as one class and no label is used.
 
     `X` holds numbers on comparable scales; NaN is "not observed". Rows of weight zero do not shape the field and get
-    a field by it. `groups` are codes >= 0: rows of one group do not vouch for each other. The result does not depend
-    on the order of the rows or on copies of a row.
+    a field by it. `repetition` also looks for readings that repeat (dead or stuck channels). `groups` are codes >= 0: rows
+    of one group do not vouch for each other. The result does not depend on the order of the rows or on copies of a row.
 
     >>> rows = np.vstack([np.random.default_rng(0).normal(size=(60, 2)), [[40.0, -40.0]]])
     >>> result = row_trust(rows)
@@ -214,6 +215,9 @@ def row_trust(
     g[counted] = distinct[found.inverse]
     rest = np.setdiff1d(np.arange(len(rows)), counted)
     g[rest] = field.score(space.sums(rest, field.reference, field.n_neighbors))
+    if repetition:
+        repeated = learn_repetition(rows[first], np.zeros(len(first), dtype=np.int64), 1)
+        g = repeated.lower(g[None, :], rows)[0]
     trust = expit(log_odds(g, trust_prior, field_strength))
     trust[np.isnan(rows).all(axis=1)] = 0.0
     return RowTrust(trust, g, field.threshold, field.scale, field.n_kept, field.n_neighbors)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from goldseam.errors import ParameterError
 from goldseam.margin import checks
 from goldseam.margin.entropy import EuclideanRows
-from goldseam.margin.fields import fit_fields, merge_copies, new_row_scores, warn_about_fields
+from goldseam.margin.fields import fit_fields, merge_copies, warn_about_fields
 from goldseam.margin.solvers import FieldPrior, Fitted, mean_field
 from goldseam.margin.trust import FieldSettings, best_score, log_odds
 
@@ -47,7 +47,7 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
         Must take `sample_weight` in `fit`; None is `LogisticRegression()`.
     loss_strength : float
         Above 0 the loss of a classifier with `decision_function` also lowers trust, in up to `max_iter` rounds.
-    n_neighbors, trust_prior, field_strength, threshold, entropy, max_reference, max_iter, tol, n_jobs, random_state
+    n_neighbors, trust_prior, field_strength, threshold, entropy, max_reference, repetition, max_iter, tol, n_jobs, random_state
         As in `GEMMEDClassifier`; `threshold` is `'auto'` or `'gap'`.
 
     Attributes
@@ -79,6 +79,7 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
         threshold: str = "auto",
         entropy: str = "leave-one-out",
         max_reference: int = 2000,
+        repetition: bool = True,
         max_iter: int = 10,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -92,6 +93,7 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
         self.threshold = threshold
         self.entropy = entropy
         self.max_reference = max_reference
+        self.repetition = repetition
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -138,6 +140,8 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
                 f"{type(template).__name__} takes no sample_weight in fit, so trust cannot reach it. "
                 "Hint: choose an estimator that does; wrap the last step of a pipeline, not the pipeline."
             )
+        if isinstance(self.loss_strength, str):
+            raise ParameterError(f"loss_strength must be a number, but is {self.loss_strength!r}. Hint: 0 or 1.")
         if self.threshold == "literal":
             raise ParameterError(
                 "threshold must be 'auto' or 'gap', but is 'literal'. Hint: that is for GEMMEDClassifier."
@@ -151,18 +155,18 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
     def _learn_field(self, X: Floats, codes: Any, weights: Floats, groups: Any, labels: Any, seed: int) -> None:
         training = merge_copies(X, codes, weights, groups, seed)
         checks.require_all_classes(training.codes, labels)
-        settings = FieldSettings(self.n_neighbors, self.threshold, self.entropy, self.max_reference)
+        settings = FieldSettings(self.n_neighbors, self.threshold, self.entropy, self.max_reference, self.repetition)
         space = EuclideanRows(X[training.first], training.groups, self.n_jobs)
         self._fields, g = fit_fields(space, training.codes, len(labels), settings, np.random.default_rng(seed))
         warn_about_fields(self._fields, labels.tolist(), settings)
-        self._references = tuple(X[training.first[field.reference]] for field in self._fields)
-        scores = new_row_scores(X, self._fields, self._references, self.n_jobs) if (weights == 0).any() else None
+        self._references = tuple(X[training.first[field.reference]] for field in self._fields.classes)
+        scores = self._fields.scores(X, self._references, self.n_jobs) if (weights == 0).any() else None
         fill = np.zeros(len(X)) if scores is None else scores[codes, np.arange(len(X))]
         self.field_ = training.spread(g, fill)
-        self.thresholds_ = np.array([field.threshold for field in self._fields])
-        self.scales_ = np.array([field.scale for field in self._fields])
-        self.n_kept_ = np.array([field.n_kept for field in self._fields])
-        self.n_neighbors_ = np.array([field.n_neighbors for field in self._fields])
+        self.thresholds_ = np.array([field.threshold for field in self._fields.classes])
+        self.scales_ = np.array([field.scale for field in self._fields.classes])
+        self.n_kept_ = np.array([field.n_kept for field in self._fields.classes])
+        self.n_neighbors_ = np.array([field.n_neighbors for field in self._fields.classes])
 
     def _fit_rounds(self, X: Floats, y: Any, codes: Any, weights: Floats, odds: Floats) -> None:
         def fit_inner(row_weights: Floats) -> Fitted:
@@ -176,7 +180,7 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
     def trust(self, X: Any) -> Floats:
         """Trust of new rows by the class they fit best (G-23)."""
         rows = self._new_rows(X)
-        scores = best_score(new_row_scores(rows, self._fields, self._references, self.n_jobs))
+        scores = best_score(self._fields.scores(rows, self._references, self.n_jobs))
         return expit(log_odds(scores, self.trust_prior, self.field_strength))
 
     def _new_rows(self, X: Any) -> Floats:

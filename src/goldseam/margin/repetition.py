@@ -1,0 +1,113 @@
+"""Readings that repeat: dead, stuck and clipped channels make rows alike, which sparse-region tests cannot see.
+
+A channel that fails at a constant gives the same readings in many rows, in several columns at once. For value v of column
+j, seen m times in n distinct rows where the column's values are typically seen e times (median over distinct values):
+
+- (R-1) evidence w = log+(m / e) log(n / m): a value that repeats more than its like, and is not simply the common one;
+- (R-2) T of a row: the sum of its evidence over the columns without the largest, so that no single column (many clean
+  columns are full of zeros) can condemn a row;
+- (R-3) per class z = (T - median) / max(1.4826 MAD, log 4 log(n / 4)) with median and MAD of the core of (G-16 a); the cut
+  is in the middle of the first gap of at least 1.5 that ends above z = 2. Without such a gap no training row is suspicious
+  and the cut for new rows is 1.5 scales above the largest T of the class. A negative score (cut - T) / scale lowers the
+  field.
+
+=====  ===============================================
+(R-1)  `learn_repetition`
+(R-2)  `Repetition.evidence`
+(R-3)  `_class_cut`, `Repetition.lower`
+=====  ===============================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.margin.thresholds import MAD_TO_SD, core_size
+
+__all__ = ["FEWEST_ROWS", "Repetition", "learn_repetition"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEWEST_ROWS = 20
+"""Below this many distinct rows a class has no field (G9)."""
+FIRST_SUSPECT = 2.0
+CLEAR_GAP = 1.5
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """Per column the values that repeat (ascending) and their evidence; per class the cut and the scale of T."""
+
+    values: tuple[Floats, ...]
+    weights: tuple[Floats, ...]
+    cuts: Floats
+    scales: Floats
+
+    def evidence(self, rows: Floats) -> Floats:
+        """T of (R-2); a missing cell or a value that does not repeat adds nothing."""
+        total, largest = np.zeros(len(rows)), np.zeros(len(rows))
+        for column, values, weights in zip(rows.T, self.values, self.weights, strict=True):
+            if values.size:
+                at = np.minimum(np.searchsorted(values, column), values.size - 1)
+                found = np.where(values[at] == column, weights[at], 0.0)
+                total += found
+                np.maximum(largest, found, out=largest)
+        return total - largest
+
+    def lower(self, scores: Floats, rows: Floats) -> Floats:
+        """Field scores (classes, rows), lowered where a row's readings repeat; other scores stay as they are."""
+        repeated = self.scores(rows)
+        return np.where(repeated < 0, np.minimum(scores, repeated), scores)
+
+    def scores(self, rows: Floats) -> Floats:
+        """Score of each row against the cut of each class, shape (classes, rows): negative means suspicious."""
+        evidence = self.evidence(rows)
+        return (self.cuts[:, None] - evidence) / self.scales[:, None]
+
+
+def learn_repetition(rows: Floats, codes: Ints, n_classes: int) -> Repetition:
+    """Which values repeat, and where suspicion begins in each class; `rows` are distinct.
+
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.normal(size=(200, 5))
+    >>> rows[:20, 2:] = 0.0
+    >>> found = learn_repetition(rows, np.zeros(200, dtype=np.int64), 1)
+    >>> int(np.sum(found.scores(rows)[0] < 0))
+    20
+    """
+    tables = [_column_table(column) for column in rows.T]
+    values, weights = tuple(t[0] for t in tables), tuple(t[1] for t in tables)
+    found = Repetition(values, weights, np.full(n_classes, np.inf), np.ones(n_classes))
+    evidence = found.evidence(rows)
+    cuts = [_class_cut(evidence[codes == code], len(rows)) for code in range(n_classes)]
+    return Repetition(values, weights, np.array([c[0] for c in cuts]), np.array([c[1] for c in cuts]))
+
+
+def _column_table(column: Floats) -> tuple[Floats, Floats]:
+    seen = column[~np.isnan(column)]
+    values, counts = np.unique(seen, return_counts=True)
+    if values.size in (0, seen.size):
+        return np.empty(0), np.empty(0)
+    weights = np.log(np.maximum(counts / np.median(counts), 1.0)) * np.log(seen.size / counts)
+    kept = weights > 0
+    return values[kept], weights[kept]
+
+
+def _class_cut(evidence: Floats, n_rows: int) -> tuple[float, float]:
+    """The cut on T and its scale for one class; infinite for a class with few rows."""
+    ordered = np.sort(evidence)
+    if len(ordered) < FEWEST_ROWS:
+        return math.inf, 1.0
+    core = ordered[: core_size(ordered)]
+    center = float(np.median(core))
+    scale = max(MAD_TO_SD * float(np.median(np.abs(core - center))), math.log(4.0) * math.log(max(n_rows, 16) / 4.0))
+    z = (ordered - center) / scale
+    wide = np.flatnonzero((z[1:] >= FIRST_SUSPECT) & (np.diff(z) >= CLEAR_GAP))
+    if wide.size == 0:
+        return float(ordered[-1]) + CLEAR_GAP * scale, scale
+    return float(ordered[wide[0]] + ordered[wide[0] + 1]) / 2, scale
