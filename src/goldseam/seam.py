@@ -84,8 +84,7 @@ class Seam:
     def of(cls, **columns: ArrayLike | Sequence[Any]) -> Seam:
         """A seam from its columns; those not given are null."""
         n = len(next(iter(columns.values()), []))  # type: ignore[arg-type]
-        empty = {name: [None] * n for name in LEDGER if name not in columns}
-        return cls(pl.DataFrame({**columns, **empty}, schema_overrides={name: LEDGER[name] for name in empty}))
+        return cls(pl.DataFrame([_series(name, columns.get(name, [None] * n)) for name in LEDGER]))
 
     @classmethod
     def of_cells(
@@ -189,6 +188,13 @@ class Seam:
         if suffix in (".jsonl", ".ndjson"):
             return cls(pl.read_ndjson(path, schema={**LEDGER, "cause": pl.String}))
         raise InputError(_unknown_suffix(path))
+
+
+def _series(name: str, values: ArrayLike | Sequence[Any]) -> pl.Series:
+    """A column of the ledger; NumPy's object arrays go by way of lists, which polars reads as text."""
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        values = values.tolist()
+    return pl.Series(name, values, dtype=LEDGER[name])
 
 
 def _texts(table: Table, schema: Schema, rows: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.object_]:
