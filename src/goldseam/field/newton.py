@@ -47,7 +47,7 @@ def _step(objective: Objective, x: Array, total: float, damping: float) -> tuple
     """One Levenberg-Marquardt step: more damping until F falls."""
     size = objective.first_pair
     groups, norms = objective.groups[:size], objective.norms(x)
-    free = np.flatnonzero((groups < 0) | (norms[groups] > 0))
+    free = np.flatnonzero(np.append(norms, 1.0)[groups] > 0)  # -1: no group
     _, gradient = objective.value_and_gradient(x)
     H = hessian(objective, x)[np.ix_(free, free)]
     g = gradient[free] + _penalty_slope(objective, x, free, H)

@@ -116,7 +116,7 @@ def smooth_descent(objective: Objective, x: Array, max_iter: int, tol: float) ->
     their size."""
     groups, norms = objective.groups, objective.norms(x)
     weights = objective.penalty * objective.group_weights
-    free = (groups < 0) | (norms[groups] > 0)
+    free = np.append(norms, 1.0)[groups] > 0  # -1: no group
     inside = groups[free] >= 0
     of_free, floor = groups[free][inside], 1e-4 * norms
 

@@ -1,0 +1,173 @@
+"""How an observed number relates to the clean one when columns are lumpy: empirical marginals and gross errors (F7,
+F8).
+
+| equation | where |
+|---|---|
+| atoms, W, epsilon | `Atoms.of` |
+| (F-31) to (F-33) | `empirical` (loop in `kernels.empirical_rows`) |
+| (F-34) to (F-38), the rounds | `gross_errors` |
+| (F-31) as a distribution | `atom_weights`, `atom_quantiles` |
+
+The clean density of a number is the field's Gaussian, with its N(0, 1) marginal replaced by the training values. A
+wide background
+keeps values beyond the training range alive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.field import kernels as _kernels
+from goldseam.field.inference import Beliefs, Codes, Noise, groups_of, in_chunks, infer
+from goldseam.field.potentials import Potentials
+
+__all__ = ["Atoms", "Empirical", "GrossErrors", "atom_quantiles", "atom_weights", "empirical", "gross_errors"]
+
+Array = NDArray[np.float64]
+kernels: Any = _kernels
+MAX_ATOMS = 300
+EPSILON = 0.02  # weight of the background
+GROSS_SIGMA = 0.05  # s0 of (F-34)
+GROSS_ROUNDS = 3
+WORKING_VARIANCE = 0.02  # (F-36)
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """The values each number takes in training: values, log p + ½ min(a², 9), where each column starts, and its
+    range."""
+
+    values: Array
+    log_share: Array
+    starts: NDArray[np.int64]
+    range: Array
+
+    @classmethod
+    def of(cls, numbers: Array, weights: Array) -> Atoms:
+        """Atoms of standardised training columns (rows with weights that sum to one)."""
+        columns = [_atoms(numbers[:, s], weights) for s in range(numbers.shape[1])]
+        starts = np.concatenate([[0], np.cumsum([len(a) for a, _ in columns])]).astype(np.int64)
+        values = np.concatenate([a for a, _ in columns]) if columns else np.zeros(0)
+        shares = np.concatenate([p for _, p in columns]) if columns else np.zeros(0)
+        span = np.array([max(a[-1] - a[0], 1e-6) for a, _ in columns])
+        return cls(values, np.log(shares) + 0.5 * np.minimum(values**2, 9.0), starts, span)
+
+    @property
+    def background(self) -> Array:
+        """1/W with W three times the training range."""
+        return 1.0 / (3.0 * self.range)
+
+    def column(self, s: int) -> tuple[Array, Array]:
+        """Values and log shares of one number."""
+        part = slice(int(self.starts[s]), int(self.starts[s + 1]))
+        return self.values[part], self.log_share[part]
+
+
+def _atoms(values: Array, weights: Array) -> tuple[Array, Array]:
+    seen = ~np.isnan(values)
+    order = np.argsort(values[seen], kind="stable")
+    sorted_values, share = values[seen][order], weights[seen][order]
+    if len(sorted_values) == 0:
+        return np.zeros(1), np.ones(1)
+    if len(sorted_values) > MAX_ATOMS:
+        wanted = (np.arange(MAX_ATOMS) + 0.5) / MAX_ATOMS
+        middle = np.cumsum(share) - 0.5 * share
+        at = np.clip(np.searchsorted(middle / share.sum(), wanted), 0, len(middle) - 1)
+        sorted_values, share = sorted_values[at], np.full(MAX_ATOMS, 1.0)
+    unique, group = np.unique(sorted_values, return_inverse=True)
+    p = np.bincount(group.reshape(-1), share)
+    keep = p > 0
+    return unique[keep], p[keep] / p.sum()
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """(F-33): mean and variance of every number; `genuine` is g, `log_density` log p(x; sigma) of (F-32)."""
+
+    mean: Array
+    variance: Array
+    genuine: Array
+    log_density: Array
+
+
+def empirical(atoms: Atoms, numbers: Array, precision: Array, beliefs: Beliefs, *, n_jobs: int = 1) -> Empirical:
+    """Correct the beliefs about the numbers by the shape of their columns; clamped cells keep theirs."""
+    out = Empirical(beliefs.mean.copy(), beliefs.variance.copy(), *(np.empty_like(beliefs.mean) for _ in range(2)))
+
+    def run(rows: slice) -> None:
+        _, group, patterns = groups_of(precision[rows])
+        kernels.empirical_rows(
+            np.ascontiguousarray(numbers[rows]), patterns, group, beliefs.cavity_mean[rows],
+            beliefs.cavity_variance[rows],
+            atoms.values, atoms.log_share, atoms.starts, atoms.background, EPSILON,
+            out.mean[rows], out.variance[rows], out.genuine[rows], out.log_density[rows],
+        )  # fmt: skip
+
+    in_chunks(run, len(numbers), n_jobs)
+    return out
+
+
+def atom_weights(atoms: Atoms, s: int, centre: Array, spread: Array, x: Array, precision: Array) -> Array:
+    """omega of (F-32) for one number of every row (N, atoms); w of (F-31) where the precision is 0."""
+    values, base = atoms.column(s)
+    own = np.where(np.isinf(precision) | np.isnan(x), 0.0, precision)[:, None]
+    log_w = base - 0.5 * (values - centre[:, None]) ** 2 / np.maximum(spread, 1e-12)[:, None]
+    log_w = log_w - 0.5 * own * (values - np.nan_to_num(x)[:, None]) ** 2
+    w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
+    return np.asarray(w / w.sum(axis=1, keepdims=True))
+
+
+def atom_quantiles(atoms: Atoms, s: int, weights: Array, probability: float) -> Array:
+    """Quantile of the weighted atoms of one number, per row: the first atom whose cumulative weight reaches it."""
+    values, _ = atoms.column(s)
+    at = (np.cumsum(weights, axis=1) < probability - 1e-12).sum(axis=1)
+    return np.asarray(values[np.minimum(at, len(values) - 1)])
+
+
+@dataclass(frozen=True)
+class GrossErrors:
+    """Result of the mixture emission: probability that a number is corrupt (NaN where blank), what it should be, the
+    beliefs."""
+
+    probability: Array
+    fill: Array
+    variance: Array
+    beliefs: Beliefs
+
+
+def gross_errors(
+    field: Potentials, atoms: Atoms, numbers: Array, codes: Codes, noise: Noise, rate: float, *, n_jobs: int = 1
+) -> GrossErrors:
+    """(F-34) to (F-37) with a given rate: who can be believed and what the row says are found in turn.
+
+    A row's own responsibilities set the precision of its cells, so every row is inferred on its own.
+    """
+    seen = ~np.isnan(numbers)
+    s0 = np.maximum(GROSS_SIGMA, noise.sigma)
+    flips = Noise(noise.sigma, np.maximum(noise.flip, rate))
+    r = np.full(numbers.shape, rate)
+    narrow = np.where(seen, 1.0 / s0**2, 0.0)
+    for _ in range(GROSS_ROUNDS):
+        working = np.where(seen, (1.0 - r) / (s0**2 + WORKING_VARIANCE), 0.0)
+        beliefs = infer(field, numbers, codes, flips, precision=working, n_jobs=n_jobs)
+        log_clean = empirical(atoms, numbers, narrow, beliefs, n_jobs=n_jobs).log_density
+        odds = np.exp(np.clip(np.log(rate / (1 - rate)) - np.log(atoms.range) - log_clean, -60.0, 60.0))
+        r = np.where(seen, odds / (1.0 + odds), rate)
+    blank = empirical(atoms, numbers, np.zeros_like(numbers), beliefs, n_jobs=n_jobs)
+    return GrossErrors(np.where(seen, r, np.nan), blank.mean, blank.variance, beliefs)
+
+
+def estimate_gross_rate(
+    field: Potentials, atoms: Atoms, numbers: Array, codes: Codes, noise: Noise, *, n_jobs: int = 1
+) -> float:
+    """(F-38): one rate for the table, six passes from .05."""
+    rate = 0.05
+    for _ in range(6):
+        found = gross_errors(field, atoms, numbers, codes, noise, rate, n_jobs=n_jobs)
+        seen = ~np.isnan(found.probability)
+        rate = float(np.clip((found.probability[seen].sum() + 1) / (seen.sum() + 20), 0.001, 0.5))
+    return rate
