@@ -1,0 +1,370 @@
+"""Compiled loops of the conditional experts: normal scores, Gaussian conditioning, boosted trees.
+
+Each loop does one row at a time in a fixed order of operations, so a row's result does not depend on its batch.
+"""
+
+from __future__ import annotations
+
+from math import erfc, exp, log, pi, sqrt
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "exponential",
+    "forest_values",
+    "gaussian_cells",
+    "level_shares",
+    "normal_quantile",
+    "score_numbers",
+    "unscore_numbers",
+]
+
+_TAIL = 1e-12
+
+
+@njit(nogil=True, cache=True)
+def normal_cdf(z):  # type: ignore[no-untyped-def]
+    """Phi(z)."""
+    return 0.5 * erfc(-z / sqrt(2.0))
+
+
+@njit(nogil=True, cache=True)
+def normal_quantile(u):  # type: ignore[no-untyped-def]
+    """The inverse of Phi: Acklam's rational approximation of the lower half and one step of Halley."""
+    upper = u > 0.5
+    if upper:
+        u = 1.0 - u
+    u = max(u, 1e-300)
+    if u < 0.02425:
+        q = sqrt(-2.0 * log(u))
+        top = -7.784894002430293e-03 * q - 3.223964580411365e-01
+        top = ((top * q - 2.400758277161838) * q - 2.549732539343734) * q + 4.374664141464968
+        top = top * q + 2.938163982698783
+        low = 7.784695709041462e-03 * q + 3.224671290700398e-01
+        low = ((low * q + 2.445134137142996) * q + 3.754408661907416) * q + 1.0
+    else:
+        q = u - 0.5
+        r = q * q
+        top = -3.969683028665376e01 * r + 2.209460984245205e02
+        top = ((top * r - 2.759285104469687e02) * r + 1.383577518672690e02) * r - 3.066479806614716e01
+        top = (top * r + 2.506628277459239) * q
+        low = -5.447609879822406e01 * r + 1.615858368580409e02
+        low = ((low * r - 1.556989798598866e02) * r + 6.680131188771972e01) * r - 1.328068155288572e01
+        low = low * r + 1.0
+    z = top / low
+    step = (normal_cdf(z) - u) * sqrt(2.0 * pi) * exp(z * z / 2.0)
+    z -= step / (1.0 + z * step / 2.0)
+    return -z if upper else z
+
+
+@njit(nogil=True, cache=True)
+def _position(knots, first, last, x):  # type: ignore[no-untyped-def]
+    """Largest k in [first, last) with knots[k] <= x; first - 1 if there is none."""
+    low, high = first - 1, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        if knots[middle] <= x:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def _survival(excess, sigma, xi):  # type: ignore[no-untyped-def]
+    """Generalised Pareto: P(more than this excess)."""
+    if xi < 1e-6:
+        return exp(-excess / sigma)
+    return (1.0 + xi * excess / sigma) ** (-1.0 / xi)
+
+
+@njit(nogil=True, cache=True)
+def score_numbers(  # type: ignore[no-untyped-def]
+    numbers,
+    knots,
+    below,
+    upto,
+    offsets,
+    edges,
+    density,
+    edge_offsets,
+    discrete,
+    resolution,
+    center,
+    spread,
+    n_seen,
+    tail_sigma,
+    tail_xi,
+):
+    """Normal scores z with their bounds, and the ratios uniform / marginal and wide / marginal of every number (E8.2).
+
+    `knots` are the distinct reference values of a column with P(X < knot) = `below` and P(X <= knot) = `upto`;
+    `edges`/`density` hold dz/dx. `low`, `high` are the bounds of
+    the score of a tied value and NaN for a value without mass.
+    """
+    n, m = numbers.shape
+    z = np.full((n, m), np.nan)
+    low = np.full((n, m), np.nan)
+    high = np.full((n, m), np.nan)
+    even = np.ones((n, m))
+    far = np.ones((n, m))
+    for i in range(n):
+        for j in range(m):
+            x = numbers[i, j]
+            if np.isnan(x):
+                continue
+            first, last = offsets[j], offsets[j + 1]
+            bottom, top = knots[first], knots[last - 1]
+            span = max(top - bottom, 1e-300)
+            wide = (1.0 + abs(x - center[j]) / (3.0 * spread[j])) ** -2.0 / (6.0 * spread[j])
+            tiny = 1.0 / (n_seen[j] + 1.0)
+            if x > top or x < bottom:
+                side = 1 if x > top else 0
+                excess = (x - top) if side == 1 else (bottom - x)
+                sigma, xi = tail_sigma[j, side], tail_xi[j, side]
+                beyond = _survival(excess, sigma, xi)
+                mass = 0.5 * tiny * beyond
+                score = normal_quantile(max(mass, _TAIL))
+                z[i, j] = -score if side == 1 else score
+                dens = 0.5 * tiny * beyond / (sigma + xi * excess)
+                even[i, j] = 0.0
+                far[i, j] = wide / max(dens, 1e-300)
+                continue
+            k = _position(knots, first, last, x)
+            levels = last - first
+            if knots[k] == x:
+                p = upto[k] - below[k]
+                z[i, j] = normal_quantile(0.5 * (upto[k] + below[k]))
+                if discrete[j] or p > 2.5 * tiny:
+                    low[i, j] = normal_quantile(below[k]) if below[k] > 0.0 else -40.0
+                    high[i, j] = normal_quantile(upto[k]) if upto[k] < 1.0 else 40.0
+                    share = 1.0 / levels if discrete[j] else min(1.0, resolution[j] / span)
+                    even[i, j] = share / p
+                    far[i, j] = min(share, resolution[j] * wide) / p
+                    continue
+            else:
+                share = (x - knots[k]) / (knots[k + 1] - knots[k])
+                left = 0.5 * (upto[k] + below[k])
+                right = 0.5 * (upto[k + 1] + below[k + 1])
+                z[i, j] = normal_quantile(left + share * (right - left))
+            if discrete[j]:
+                even[i, j] = 0.0
+                far[i, j] = 1.0 / levels / tiny
+                continue
+            b = _position(edges, edge_offsets[j], edge_offsets[j + 1] - 1, x)
+            dens = density[max(b, edge_offsets[j])] * exp(-0.5 * z[i, j] * z[i, j]) / sqrt(2.0 * pi)
+            dens = 0.98 * dens + 0.02 / span
+            even[i, j] = 1.0 / span / dens
+            far[i, j] = wide / dens
+    return z, low, high, even, far
+
+
+@njit(nogil=True, cache=True)
+def unscore_one(u, knots, below, upto, first, last):  # type: ignore[no-untyped-def]
+    """The value at level u of a column's distribution."""
+    a, b = first, last - 1
+    if u <= 0.5 * (below[a] + upto[a]):
+        return knots[a]
+    if u >= 0.5 * (below[b] + upto[b]):
+        return knots[b]
+    while b - a > 1:
+        middle = (a + b) // 2
+        if 0.5 * (below[middle] + upto[middle]) <= u:
+            a = middle
+        else:
+            b = middle
+    left = 0.5 * (below[a] + upto[a])
+    right = 0.5 * (below[b] + upto[b])
+    if u <= upto[a]:
+        left_x = knots[a]
+        if upto[a] - below[a] > 2.5 * (right - left) / 2.0 and u < upto[a]:
+            return left_x
+    return knots[a] + (u - left) / (right - left) * (knots[b] - knots[a])
+
+
+@njit(nogil=True, cache=True)
+def unscore_numbers(mean, width, knots, below, upto, offsets, nodes, weights):  # type: ignore[no-untyped-def]
+    """E[x] in own units when the score is normal (mean, width): a quadrature over `nodes`."""
+    n, m = mean.shape
+    out = np.empty((n, m))
+    for i in range(n):
+        for j in range(m):
+            total = 0.0
+            for k in range(len(nodes)):
+                u = normal_cdf(mean[i, j] + width[i, j] * nodes[k])
+                total += weights[k] * unscore_one(u, knots, below, upto, offsets[j], offsets[j + 1])
+            out[i, j] = total
+    return out
+
+
+@njit(nogil=True, cache=True)
+def gaussian_cells(x, precision, starts, withheld, row_of):  # type: ignore[no-untyped-def]
+    """Every cell given the believed others, exactly, for any mask (G).
+
+    x (n, D): centred dimensions (zero where unobserved); cell c owns the dimensions starts[c] : starts[c + 1].
+    withheld (n, p): cells not to be believed. Row i of the result uses x[row_of[i]] and withheld[i]. Withholding
+    dimension d downdates q = P x and P by the outer product of v = P[d] / sqrt(P[d, d]); what is left of P on the
+    believed cells is their marginal precision. Returns the conditional mean and variance of every dimension.
+    """
+    n, p = withheld.shape
+    dims = x.shape[1]
+    mean = np.empty((n, dims))
+    variance = np.empty((n, dims))
+    rows = np.empty((dims, dims))
+    block = np.empty((dims, dims))
+    rhs = np.empty(dims)
+    y = np.empty(dims)
+    chosen = np.empty(dims, np.int64)
+    for i in range(n):
+        row = x[row_of[i]]
+        count = 0
+        for c in range(p):
+            if withheld[i, c]:
+                for d in range(starts[c], starts[c + 1]):
+                    chosen[count] = d
+                    count += 1
+        q = np.zeros(dims)
+        for d in range(dims):
+            if row[d] != 0.0:
+                for e in range(dims):
+                    q[e] += row[d] * precision[d, e]
+        diagonal = np.empty(dims)
+        for d in range(dims):
+            diagonal[d] = precision[d, d]
+        for a in range(count):
+            d = chosen[a]
+            v = rows[a]
+            for e in range(dims):
+                v[e] = precision[d, e]
+            for k in range(a):
+                factor = rows[k, d]
+                if factor != 0.0:
+                    for e in range(dims):
+                        v[e] -= factor * rows[k, e]
+            scale = 1.0 / sqrt(max(v[d], 1e-12))
+            y[a] = q[d] * scale
+            for e in range(dims):
+                v[e] *= scale
+                q[e] -= v[e] * y[a]
+                diagonal[e] -= v[e] * v[e]
+        for c in range(p):
+            first, size = starts[c], starts[c + 1] - starts[c]
+            if withheld[i, c]:
+                continue
+            if size == 1:
+                variance[i, first] = 1.0 / max(diagonal[first], 1e-12)
+                mean[i, first] = row[first] - q[first] * variance[i, first]
+                continue
+            for a in range(size):
+                for b in range(a + 1):
+                    total = precision[first + a, first + b]
+                    for k in range(count):
+                        total -= rows[k, first + a] * rows[k, first + b]
+                    block[a, b] = total
+                rhs[a] = q[first + a]
+            _solve_lower(block, rhs, size)
+            for a in range(size):
+                mean[i, first + a] = row[first + a] - rhs[a]
+                variance[i, first + a] = 1.0 / max(diagonal[first + a], 1e-12)
+        # withheld cells: residual u solves L' u = y with L[a, k] = rows[k, chosen[a]]; variance = diag of inv(L L')
+        for a in range(count - 1, -1, -1):
+            total = y[a]
+            for b in range(a + 1, count):
+                total -= rows[a, chosen[b]] * rhs[b]
+            rhs[a] = total / rows[a, chosen[a]]
+            mean[i, chosen[a]] = row[chosen[a]] - rhs[a]
+        for a in range(count):
+            total = 0.0
+            for b in range(a, count):
+                value = 1.0 if b == a else 0.0
+                for k in range(a, b):
+                    value -= rows[k, chosen[b]] * y[k]
+                y[b] = value / rows[b, chosen[b]]
+                total += y[b] * y[b]
+            variance[i, chosen[a]] = total
+    return mean, variance
+
+
+@njit(nogil=True, cache=True)
+def _solve_lower(matrix, rhs, size):  # type: ignore[no-untyped-def]
+    """Solve in place a small symmetric positive system, given its lower half."""
+    for a in range(size):
+        for b in range(a + 1):
+            total = matrix[a, b]
+            for k in range(b):
+                total -= matrix[a, k] * matrix[b, k]
+            matrix[a, b] = sqrt(max(total, 1e-12)) if a == b else total / matrix[b, b]
+    for a in range(size):
+        total = rhs[a]
+        for k in range(a):
+            total -= matrix[a, k] * rhs[k]
+        rhs[a] = total / matrix[a, a]
+    for a in range(size - 1, -1, -1):
+        total = rhs[a]
+        for k in range(a + 1, size):
+            total -= matrix[k, a] * rhs[k]
+        rhs[a] = total / matrix[a, a]
+
+
+@njit(nogil=True, cache=True)
+def forest_values(  # type: ignore[no-untyped-def]
+    features, withheld, row_of, trees, tree_of_output, base, feature, threshold, missing_left, left, right, value
+):
+    """Sums of boosted trees. Output o of row i adds the leaves of trees tree_of_output[o] : tree_of_output[o + 1].
+
+    features (n, p) with NaN = unobserved; nodes are flat arrays, a leaf has feature -1.
+    """
+    n, p = withheld.shape
+    outputs = len(base)
+    out = np.empty((n, outputs))
+    row = np.empty(p)
+    for i in range(n):
+        for c in range(p):
+            row[c] = np.nan if withheld[i, c] else features[row_of[i], c]
+        for o in range(outputs):
+            total = base[o]
+            for t in range(tree_of_output[o], tree_of_output[o + 1]):
+                node = trees[t]
+                while feature[node] >= 0:
+                    x = row[feature[node]]
+                    if np.isnan(x):
+                        node = left[node] if missing_left[node] else right[node]
+                    elif x <= threshold[node]:
+                        node = left[node]
+                    else:
+                        node = right[node]
+                total += value[node]
+            out[i, o] = total
+    return out
+
+
+@njit(nogil=True, cache=True)
+def exponential(x):  # type: ignore[no-untyped-def]
+    """exp of every element, the same for an element wherever it stands."""
+    out = np.empty(x.shape)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = exp(x[i, j])
+    return out
+
+
+@njit(nogil=True, cache=True)
+def level_shares(raw, classes, class_offsets, level_offsets, least):  # type: ignore[no-untyped-def]
+    """Softmax of the raw outputs of each category, spread over all its levels with at least about `least` each."""
+    n = len(raw)
+    out = np.full((n, level_offsets[-1]), least)
+    for i in range(n):
+        for j in range(len(level_offsets) - 1):
+            top = -np.inf
+            for c in range(class_offsets[j], class_offsets[j + 1]):
+                top = max(top, raw[i, c])
+            total = 0.0
+            for c in range(class_offsets[j], class_offsets[j + 1]):
+                total += exp(raw[i, c] - top)
+            for c in range(class_offsets[j], class_offsets[j + 1]):
+                out[i, level_offsets[j] + classes[c]] += exp(raw[i, c] - top) / total
+            norm = 1.0 + least * (level_offsets[j + 1] - level_offsets[j])
+            for level in range(level_offsets[j], level_offsets[j + 1]):
+                out[i, level] /= norm
+    return out

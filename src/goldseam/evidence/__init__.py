@@ -1,0 +1,20 @@
+"""What a row's cells deserve to be believed, from all sources jointly: one posterior, calibrated, and what to do about it.
+
+| file | idea |
+|---|---|
+| `prior` | what damage looks like before a row is seen (E-6) |
+| `pool` | experts as one density |
+| `posterior` | rounds of beliefs (E3, E-7) |
+| `calibration` | conformal ranks, thresholds |
+| `rehearsal` | damage for practice |
+| `repair` | how far to move a cell, when to refuse (E5, E8.7) |
+| `witness` | sources that judge cells but predict nothing (the tree) |
+| `model`, `fitting` | all together |
+"""
+
+from goldseam.conditional.source import CellPrediction, CellSource
+from goldseam.evidence.fitting import fit_evidence
+from goldseam.evidence.model import Evidence, Findings, Repairs
+from goldseam.evidence.prior import Prior
+
+__all__ = ["CellPrediction", "CellSource", "Evidence", "Findings", "Prior", "Repairs", "fit_evidence"]

@@ -1,0 +1,203 @@
+"""How the evidence is learnt: experts from reference rows, every promise from calibration rows they have not seen.
+
+From calibration rows come the pool's weights, the ranks behind p-values, the cell threshold, the repairs' gain and
+reach. Whatever depends on the pool is cross-fitted: a calibration row is scored by a pool learnt without it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.conditional.boosted import fit_boosted
+from goldseam.conditional.gaussian import fit_gaussian
+from goldseam.conditional.layout import Layout, layout_of
+from goldseam.conditional.marginals import Floats, Ints, Marginals, fit_marginals
+from goldseam.conditional.masking import draw_masks
+from goldseam.conditional.source import CellSource
+from goldseam.errors import CalibrationWarning, InputError, ParameterError
+from goldseam.evidence.calibration import Calibration, best_threshold
+from goldseam.evidence.model import Evidence
+from goldseam.evidence.pool import Pool, fit_pool
+from goldseam.evidence.posterior import predictions
+from goldseam.evidence.prior import Prior
+from goldseam.evidence.rehearsal import NOISE, hurt
+from goldseam.evidence.repair import Repairer, fit_gain, fit_reach, fit_switch
+from goldseam.schema import Blocks, Schema
+
+__all__ = ["fit_evidence"]
+
+MASKED_COPIES = 3
+FOLDS = 5
+REHEARSED = (3000, 400_000)  # rows at most, cells at most
+POOLED = 250_000  # cells from which the pool is learnt, about
+BOOSTED_COLUMNS = (3, 60)
+_NO_POOL = Pool(np.empty((0, 0)), np.empty((0, 0)), np.empty(0), np.zeros(1, dtype=np.int64))
+_NO_CALIBRATION = Calibration(np.empty(0), np.empty(0), 0.0)
+_NO_REPAIRER = Repairer(np.zeros(1), np.zeros(1), np.inf, np.empty(0))
+
+
+def fit_evidence(
+    reference: Blocks,
+    calibration: Blocks,
+    schema: Schema,
+    *,
+    boosted: bool | None = None,
+    sources: Sequence[CellSource] = (),
+    prior: Prior | None = None,
+    alarm_rate: float = 0.05,
+    coverage: float = 0.9,
+    rng: np.random.Generator,
+) -> Evidence:
+    """Learn from reference rows, promise from calibration rows.
+
+    `boosted` adds the boosted expert to the Gaussian one; None: for 3 to 60 columns. `sources` are further experts,
+    fitted on the same reference rows.
+    """
+    if not 0.0 < alarm_rate < 1.0:
+        raise ParameterError(
+            f"alarm_rate must lie between 0 and 1; got {alarm_rate}. Hint: 0.05 flags 5 % of clean rows."
+        )
+    if len(calibration) < 2 * FOLDS:
+        raise InputError(
+            f"Calibration needs at least {2 * FOLDS} rows; got {len(calibration)}. Hint: give more reference rows."
+        )
+    if len(calibration) < 1.0 / alarm_rate - 1.0:
+        warnings.warn(
+            f"{len(calibration)} calibration rows cannot show an alarm rate of {alarm_rate}; no row will be flagged. "
+            f"Hint: give at least {int(np.ceil(1.0 / alarm_rate)) - 1}, or raise alarm_rate.",
+            CalibrationWarning,
+            stacklevel=2,
+        )
+    layout = layout_of(schema)
+    marginals = fit_marginals(reference, np.array([len(column.levels) for column in schema.categories], dtype=np.int64))
+    experts = _experts(reference, marginals, layout, boosted, rng)
+    blank = Evidence(
+        layout, marginals, (*experts, *sources), prior or Prior(), _NO_POOL, _NO_CALIBRATION, _NO_REPAIRER, alarm_rate
+    )
+    return _calibrated(blank, calibration, coverage, rng)
+
+
+def _experts(
+    reference: Blocks, marginals: Marginals, layout: Layout, boosted: bool | None, rng: np.random.Generator
+) -> list[CellSource]:
+    scores = marginals.score(reference)
+    experts: list[CellSource] = [fit_gaussian(scores, marginals, layout)]
+    few, many = BOOSTED_COLUMNS
+    if boosted or (boosted is None and few <= layout.n_cells <= many):
+        experts.append(fit_boosted(scores, marginals.n_levels, layout, rng))
+    return experts
+
+
+def _calibrated(blank: Evidence, calibration: Blocks, coverage: float, rng: np.random.Generator) -> Evidence:
+    rows = blank.rows(calibration)
+    row_of, masks = _masked_copies(len(rows), blank.layout.n_cells, rng)
+    answers = predictions(rows, blank.sources, masks, row_of)
+    fold = rng.permutation(len(rows)) % FOLDS
+    tries = []
+    for k in range(FOLDS):
+        use = fold[row_of] != k
+        pool = fit_pool(rows.scores, row_of[use], [answer.take(use) for answer in answers], blank.marginals)
+        tries.append(_practise(replace(blank, pool=pool), calibration.take(np.flatnonzero(fold == k)), rng))
+    pool = fit_pool(rows.scores, row_of, answers, blank.marginals)
+    return _learn(replace(blank, pool=pool), _joined(tries), coverage)
+
+
+def _masked_copies(n_rows: int, n_cells: int, rng: np.random.Generator) -> tuple[Ints, NDArray[np.bool_]]:
+    """Rows and masks to learn the pool from: some rows as they are, as many masked, up to MASKED_COPIES times."""
+    chosen = rng.permutation(n_rows)[: max(2 * FOLDS, POOLED // n_cells // 2)]
+    copies = int(np.clip(POOLED // (n_cells * len(chosen)) - 1, 1, MASKED_COPIES))
+    masks = draw_masks(copies * len(chosen), n_cells, rng)
+    return np.tile(chosen, 1 + copies), np.concatenate([np.zeros((len(chosen), n_cells), dtype=bool), masks])
+
+
+@dataclass(frozen=True)
+class Practice:
+    """Clean and hurt calibration rows as a pool that has not seen them judges them; n clean, N hurt rows."""
+
+    clean_odds: Floats
+    clean_cells: Floats
+    odds: Floats
+    cells: Floats
+    changed: NDArray[np.bool_]
+    giant: NDArray[np.bool_]
+    way: Ints
+    numbers: Floats
+    codes: NDArray[np.int32]
+    true_numbers: Floats
+    true_codes: NDArray[np.int32]
+    true_scores: Floats
+    mended_numbers: Floats
+    mended_codes: NDArray[np.int32]
+    center: Floats
+    width: Floats
+
+
+def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Practice:
+    clean = model.beliefs(model.rows(blocks))
+    quota = min(REHEARSED[0], REHEARSED[1] // model.layout.n_cells) // FOLDS
+    many = blocks.take(np.resize(np.arange(len(blocks)), quota))
+    rehearsal = hurt(many, model.marginals, model.layout, rng)
+    rows = model.rows(rehearsal.blocks)
+    beliefs = model.beliefs(rows)
+    mended = model.mend(rows, beliefs.cell_scores)
+    return Practice(
+        clean_odds=clean.odds,
+        clean_cells=clean.cell_scores,
+        odds=beliefs.odds,
+        cells=beliefs.cell_scores,
+        changed=rehearsal.changed,
+        giant=model.giants(rows, beliefs),
+        way=rehearsal.way,
+        numbers=rehearsal.blocks.numbers,
+        codes=rehearsal.blocks.codes,
+        true_numbers=many.numbers,
+        true_codes=many.codes,
+        true_scores=model.marginals.score(many).z,
+        mended_numbers=mended.values,
+        mended_codes=mended.codes,
+        center=mended.center,
+        width=mended.width,
+    )
+
+
+def _joined(tries: Sequence[Practice]) -> Practice:
+    return Practice(*(np.concatenate(parts) for parts in zip(*(vars(one).values() for one in tries), strict=True)))
+
+
+def _learn(model: Evidence, practice: Practice, coverage: float) -> Evidence:
+    """Thresholds and repairs from practice."""
+    clean_cells = np.sort(practice.clean_cells[np.isfinite(practice.clean_cells)])
+    calibration = Calibration(np.sort(practice.clean_odds), clean_cells, 0.0)
+    flagged = calibration.row_p_values(practice.odds) <= model.alarm_rate
+    seen = flagged[:, None] & np.isfinite(practice.cells)
+    local = seen & (practice.way != NOISE)[:, None]
+    threshold = best_threshold(practice.cells[local], practice.changed[local])
+    calibration = replace(calibration, cell_threshold=threshold)
+    return replace(model, calibration=calibration, repairer=_fit_repairer(model, practice, seen, coverage))
+
+
+def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], coverage: float) -> Repairer:
+    at, spread = model.layout.number_cells, model.marginals.spread
+    use = seen[:, at] & ~practice.giant[:, at]
+    step = np.nan_to_num(practice.mended_numbers - practice.numbers) / spread
+    wanted = np.nan_to_num(practice.true_numbers - practice.numbers) / spread
+    way = np.broadcast_to(practice.way[:, None], use.shape)[use]
+    knots, gains = fit_gain(practice.cells[:, at][use], step[use], practice.width[use], wanted[use], way)
+    half = Repairer(knots, gains, np.inf, np.empty(0))
+    moved = use & (half.gain(practice.cells[:, at], step, practice.width) > 0.0)
+    distance = np.abs(practice.true_scores - practice.center) / practice.width
+    column = np.broadcast_to(np.arange(len(at)), moved.shape)
+    reach = fit_reach(distance[moved], column[moved], len(at), coverage)
+    return Repairer(knots, gains, _fit_switch(model.layout.category_cells, practice, seen), reach)
+
+
+def _fit_switch(at: Ints, practice: Practice, seen: NDArray[np.bool_]) -> float:
+    use = seen[:, at]
+    right = practice.mended_codes == practice.true_codes
+    was = practice.codes == practice.true_codes
+    return fit_switch(practice.cells[:, at][use], (right & ~was)[use], (was & ~right)[use])

@@ -1,0 +1,349 @@
+"""Compiled loops of the joint posterior: the pool of experts, the row prior, the chain of segments.
+
+Legend: kappa = log(clean density given the believed others / marginal density) of a cell; slab = damaged / marginal;
+so slab * exp(-kappa) is the likelihood ratio damaged : clean.
+"""
+
+from __future__ import annotations
+
+from math import erfc, exp, log, sqrt
+
+import numpy as np
+from numba import njit
+
+__all__ = ["belief_step", "level_log_ratio", "pool_components", "pool_log_ratio", "pool_moments"]
+
+_MOST = 1e15  # largest likelihood ratio of one cell
+_TINY = 1e-300
+
+
+@njit(nogil=True, cache=True)
+def normal_mass(low, high):  # type: ignore[no-untyped-def]
+    """Phi(high) - Phi(low) without loss in the tails."""
+    if low > 0.0:
+        return 0.5 * (erfc(low / sqrt(2.0)) - erfc(high / sqrt(2.0)))
+    return 0.5 * (erfc(-high / sqrt(2.0)) - erfc(-low / sqrt(2.0)))
+
+
+@njit(nogil=True, cache=True)
+def component(z, low, high, mean, width):  # type: ignore[no-untyped-def]
+    """Likelihood of a score under N(mean, width^2), as a multiple of its likelihood under N(0, 1)."""
+    if np.isnan(low):
+        r = (z - mean) / width
+        return exp(min(0.5 * (z * z - r * r), 600.0)) / width
+    return max(normal_mass((low - mean) / width, (high - mean) / width), _TINY) / max(normal_mass(low, high), _TINY)
+
+
+@njit(nogil=True, cache=True)
+def pool_components(z, low, high, row_of, mean, width, scales):  # type: ignore[no-untyped-def]
+    """All components of the pool: (n, m, E * S + 1), expert by scale, the column's own marginal last."""
+    experts, n, m = mean.shape
+    size = len(scales)
+    out = np.ones((n, m, experts * size + 1))
+    for i in range(n):
+        r = row_of[i]
+        for j in range(m):
+            if np.isnan(z[r, j]):
+                continue
+            for e in range(experts):
+                for s in range(size):
+                    out[i, j, e * size + s] = component(
+                        z[r, j], low[r, j], high[r, j], mean[e, i, j], width[e, i, j] * scales[s]
+                    )
+    return out
+
+
+@njit(nogil=True, cache=True)
+def pool_log_ratio(z, low, high, row_of, mean, width, scales, weights):  # type: ignore[no-untyped-def]
+    """kappa of every number: log of the weighted sum of `pool_components`; zero where unobserved."""
+    experts, n, m = mean.shape
+    size = len(scales)
+    out = np.zeros((n, m))
+    for i in range(n):
+        r = row_of[i]
+        for j in range(m):
+            if np.isnan(z[r, j]):
+                continue
+            total = weights[j, experts * size]
+            for e in range(experts):
+                for s in range(size):
+                    w = weights[j, e * size + s]
+                    if w > 1e-9:
+                        total += w * component(
+                            z[r, j], low[r, j], high[r, j], mean[e, i, j], width[e, i, j] * scales[s]
+                        )
+            out[i, j] = log(max(total, _TINY))
+    return out
+
+
+@njit(nogil=True, cache=True)
+def pool_moments(mean, width, scales, weights):  # type: ignore[no-untyped-def]
+    """Mean and width of the pooled score of every number."""
+    experts, n, m = mean.shape
+    size = len(scales)
+    center = np.zeros((n, m))
+    spread = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            first, second = 0.0, weights[j, experts * size]
+            for e in range(experts):
+                for s in range(size):
+                    w, wide = weights[j, e * size + s], width[e, i, j] * scales[s]
+                    first += w * mean[e, i, j]
+                    second += w * (mean[e, i, j] * mean[e, i, j] + wide * wide)
+            center[i, j] = first
+            spread[i, j] = sqrt(max(second - first * first, 1e-12))
+    return center, spread
+
+
+@njit(nogil=True, cache=True)
+def level_log_ratio(codes, row_of, shares, frequency, offsets):  # type: ignore[no-untyped-def]
+    """kappa of every category cell: log(pooled probability / frequency); zero where unobserved."""
+    n, k = len(row_of), codes.shape[1]
+    out = np.zeros((n, k))
+    for i in range(n):
+        for j in range(k):
+            code = codes[row_of[i], j]
+            if code >= 0:
+                out[i, j] = log(shares[i, offsets[j] + code] / frequency[offsets[j] + code])
+    return out
+
+
+@njit(nogil=True, cache=True)
+def log_sum(a, b):  # type: ignore[no-untyped-def]
+    """log(e^a + e^b)."""
+    if a < b:
+        a, b = b, a
+    if a == -np.inf:
+        return a
+    return a + np.log1p(exp(b - a))
+
+
+@njit(nogil=True, cache=True)
+def chain_pass(like, usable, runs, order, alpha, posterior):  # type: ignore[no-untyped-def]
+    """Forward-backward over off / short run / long run; returns the log evidence relative to all cells clean.
+
+    like (p): likelihood ratio damaged : clean. alpha (p, 3) is scratch; posterior (p) receives P(cell in a run). Cells
+    that are not usable carry the state but no evidence. runs: mean short, mean long, P(first cell in a run), P(start).
+    """
+    p = len(like)
+    leave1, leave2, first, start = 1.0 / runs[0], 1.0 / runs[1], runs[2], runs[3]
+    norm = 0.0
+    a0, a1, a2 = 1.0 - first, 0.5 * first, 0.5 * first
+    for a in range(p):
+        if a > 0:
+            b0 = a0 * (1.0 - start) + a1 * leave1 + a2 * leave2
+            b1 = a0 * start * 0.5 + a1 * (1.0 - leave1)
+            b2 = a0 * start * 0.5 + a2 * (1.0 - leave2)
+            a0, a1, a2 = b0, b1, b2
+        if usable[order[a]]:
+            a1 *= like[order[a]]
+            a2 *= like[order[a]]
+        total = a0 + a1 + a2
+        a0, a1, a2 = a0 / total, a1 / total, a2 / total
+        norm += log(total)
+        alpha[a, 0], alpha[a, 1], alpha[a, 2] = a0, a1, a2
+    c0, c1, c2 = 1.0, 1.0, 1.0
+    for a in range(p - 1, -1, -1):
+        on = alpha[a, 1] * c1 + alpha[a, 2] * c2
+        posterior[order[a]] = on / (alpha[a, 0] * c0 + on)
+        factor = like[order[a]] if usable[order[a]] else 1.0
+        e0, e1, e2 = c0, factor * c1, factor * c2
+        c0 = (1.0 - start) * e0 + 0.5 * start * (e1 + e2)
+        c1 = leave1 * e0 + (1.0 - leave1) * e1
+        c2 = leave2 * e0 + (1.0 - leave2) * e2
+        total = c0 + c1 + c2
+        c0, c1, c2 = c0 / total, c1 / total, c2 / total
+    return norm
+
+
+@njit(nogil=True, cache=True)
+def pattern_log_prior(mask, usable, runs, order):  # type: ignore[no-untyped-def]
+    """log P(exactly these cells are in runs) under the chain."""
+    a0, a1, a2 = 1.0 - runs[2], 0.5 * runs[2], 0.5 * runs[2]
+    norm = 0.0
+    for a in range(len(mask)):
+        if a > 0:
+            b0 = a0 * (1.0 - runs[3]) + a1 / runs[0] + a2 / runs[1]
+            b1 = a0 * runs[3] * 0.5 + a1 * (1.0 - 1.0 / runs[0])
+            b2 = a0 * runs[3] * 0.5 + a2 * (1.0 - 1.0 / runs[1])
+            a0, a1, a2 = b0, b1, b2
+        j = order[a]
+        if usable[j]:
+            if mask[j]:
+                a0 = 0.0
+            else:
+                a1, a2 = 0.0, 0.0
+        mass = max(a0 + a1 + a2, _TINY)
+        a0, a1, a2 = a0 / mass, a1 / mass, a2 / mass
+        norm += log(mass)
+    return norm
+
+
+@njit(nogil=True, cache=True)
+def row_posterior(like, usable, clean, scatter, rates, segment, runs, order, logits):  # type: ignore[no-untyped-def]
+    """Cell logits and the row's log odds of damage (E-6). like (kinds, p): likelihood ratios damaged : clean."""
+    kinds, p = like.shape
+    n_rates = len(rates)
+    alpha = np.empty((p, 3))
+    inrun = np.empty((kinds, p))
+    evidence = np.empty((kinds, n_rates + 1))
+    top = log(clean)
+    for s in range(kinds):
+        for k in range(n_rates):
+            total, product = log(scatter[k, s]), 1.0
+            for j in range(p):
+                if usable[j]:
+                    product *= 1.0 - rates[k] + rates[k] * like[s, j]
+                    if product > 1e200 or product < 1e-200:
+                        total += log(product)
+                        product = 1.0
+            evidence[s, k] = total + log(product)
+            top = max(top, evidence[s, k])
+        evidence[s, n_rates] = log(segment[s]) + chain_pass(like[s], usable, runs, order, alpha, inrun[s])
+        top = max(top, evidence[s, n_rates])
+    damaged = 0.0
+    for s in range(kinds):
+        for k in range(n_rates + 1):
+            evidence[s, k] = exp(evidence[s, k] - top)
+            damaged += evidence[s, k]
+    sound = exp(log(clean) - top)
+    for j in range(p):
+        on, off = _TINY, _TINY + sound
+        for s in range(kinds):
+            on += evidence[s, n_rates] * inrun[s, j]
+            off += evidence[s, n_rates] * (1.0 - inrun[s, j])
+            value = like[s, j] if usable[j] else 1.0
+            for k in range(n_rates):
+                both = 1.0 - rates[k] + rates[k] * value
+                on += evidence[s, k] * rates[k] * value / both
+                off += evidence[s, k] * (1.0 - rates[k]) / both
+        logits[j] = log(on) - log(off)
+    return log(max(damaged, _TINY)) - log(max(sound, _TINY))
+
+
+@njit(nogil=True, cache=True)
+def candidate_weight(slab, kappa, mask, usable, clean, scatter, rates, segment, runs, order):  # type: ignore[no-untyped-def]
+    """log pseudo-likelihood of 'exactly these cells are damaged': prior, slabs of the withheld, kappa of the rest (E-7)."""
+    count, believed, rest = 0, 0, 0.0
+    for j in range(len(kappa)):
+        if usable[j]:
+            if mask[j]:
+                count += 1
+            else:
+                believed += 1
+                rest += kappa[j]
+    total = log(clean) if count == 0 else -np.inf
+    chain = pattern_log_prior(mask, usable, runs, order)
+    for s in range(len(segment)):
+        drawn = 0.0
+        for j in range(len(kappa)):
+            if usable[j] and mask[j]:
+                drawn += log(max(slab[s, j], _TINY))
+        total = log_sum(total, log(segment[s]) + chain + drawn)
+        for k in range(len(rates)):
+            pattern = count * log(rates[k]) + believed * log(1.0 - rates[k])
+            total = log_sum(total, log(scatter[k, s]) + pattern + drawn)
+    return total + rest
+
+
+@njit(nogil=True, cache=True)
+def _fingerprint(mask):  # type: ignore[no-untyped-def]
+    code = np.uint64(1469598103934665603)
+    for j in range(len(mask)):
+        code = (code ^ np.uint64(2 if mask[j] else 1)) * np.uint64(1099511628211)
+    return code
+
+
+@njit(nogil=True, cache=True)
+def belief_step(  # type: ignore[no-untyped-def]
+    slab,
+    kappa,
+    row_of,
+    usable,
+    withheld,
+    visited,
+    round_,
+    best,
+    total,
+    on,
+    off,
+    surprise,
+    odds,
+    share,
+    most,
+    clean,
+    scatter,
+    rates,
+    segment,
+    runs,
+    order,
+):
+    """One round of beliefs for the rows `row_of`: weigh the candidate, add its posterior, propose the next (E3, E8.4).
+
+    State, by row of the table: withheld (N, p) the candidate; visited (N, rounds) fingerprints of earlier ones; best
+    (N) largest log weight, total (N), on, off, surprise (N, p) weighted sums scaled by e^-best; odds (N) of the first
+    round. Of the cells believed but likelier damaged the worst `share` is withheld next, never more than `most` of the
+    row; withheld cells likelier sound come back. Returns which rows have a new candidate.
+    """
+    n, p = kappa.shape
+    going = np.zeros(n, np.bool_)
+    like = np.empty((slab.shape[0], p))
+    logits = np.empty(p)
+    llr = np.empty(p)
+    for i in range(n):
+        r = row_of[i]
+        for j in range(p):
+            mean = 0.0
+            for s in range(slab.shape[0]):
+                like[s, j] = min(slab[s, r, j] * exp(-kappa[i, j]), _MOST)
+                mean += slab[s, r, j] / slab.shape[0]
+            llr[j] = log(max(mean, _TINY)) - kappa[i, j]
+        row_odds = row_posterior(like, usable[r], clean, scatter, rates, segment, runs, order, logits)
+        if round_ == 0:
+            odds[r] = row_odds
+        weight = candidate_weight(
+            slab[:, r], kappa[i], withheld[r], usable[r], clean, scatter, rates, segment, runs, order
+        )
+        new = max(best[r], weight)
+        old_scale, scale = exp(best[r] - new), exp(weight - new)
+        best[r] = new
+        total[r] = total[r] * old_scale + scale
+        for j in range(p):
+            on[r, j] = on[r, j] * old_scale + scale / (1.0 + exp(-logits[j]))
+            off[r, j] = off[r, j] * old_scale + scale / (1.0 + exp(logits[j]))
+            surprise[r, j] = surprise[r, j] * old_scale + scale * llr[j]
+        visited[r, round_] = _fingerprint(withheld[r])
+        _propose(withheld[r], usable[r], logits, llr, share, most)
+        code = _fingerprint(withheld[r])
+        going[i] = True
+        for k in range(round_ + 1):
+            if visited[r, k] == code:
+                going[i] = False
+    return going
+
+
+@njit(nogil=True, cache=True)
+def _propose(mask, usable, logits, llr, share, most):  # type: ignore[no-untyped-def]
+    """The next candidate, written over `mask`."""
+    p = len(mask)
+    addable = 0
+    held = 0
+    for j in range(p):
+        if not usable[j]:
+            continue
+        if mask[j] and logits[j] < 0.0:
+            mask[j] = False
+        elif mask[j]:
+            held += 1
+        elif logits[j] > 0.0:
+            addable += 1
+    quota = min(int(np.ceil(share * addable)), int(most * p) - held)
+    for _ in range(quota):
+        worst = -1
+        for j in range(p):
+            if usable[j] and not mask[j] and logits[j] > 0.0 and (worst < 0 or llr[j] > llr[worst]):
+                worst = j
+        if worst < 0:
+            break
+        mask[worst] = True

@@ -1,0 +1,193 @@
+"""All sources of evidence as one fitted model: judge rows, repair them (`fitting` makes it)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.conditional.layout import Layout
+from goldseam.conditional.marginals import Floats, Marginals
+from goldseam.conditional.source import CellSource
+from goldseam.evidence.calibration import Calibration
+from goldseam.evidence.pool import Pool
+from goldseam.evidence.posterior import Beliefs, Rows, believe, predictions, prepare_rows
+from goldseam.evidence.prior import Prior
+from goldseam.evidence.repair import CONTRADICTED, MOST_SUSPECT, TOO_WIDE, Repairer
+from goldseam.schema import Blocks
+
+__all__ = ["Evidence", "Findings", "Mended", "Repairs"]
+
+DISTRUST = -1.0  # cells scored above this do not help to predict others in a repair
+CHUNK = 512
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found in n rows with p modelled cells each (table order); `giant`: far out, but as its column may be."""
+
+    row_scores: Floats
+    row_p_values: Floats
+    flagged: NDArray[np.bool_]
+    cell_scores: Floats
+    cell_p_values: Floats
+    probabilities: Floats
+    suspect: NDArray[np.bool_]
+    giant: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """Repaired blocks; `changed`, `refused` (n, p); numbers' intervals `low`, `high` (n, m), NaN where unchanged."""
+
+    blocks: Blocks
+    changed: NDArray[np.bool_]
+    refused: NDArray[np.bool_]
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A fitted model; arrays and settings only."""
+
+    layout: Layout
+    marginals: Marginals
+    sources: tuple[CellSource, ...]
+    prior: Prior
+    pool: Pool
+    calibration: Calibration
+    repairer: Repairer
+    alarm_rate: float
+
+    def judge(self, blocks: Blocks, n_jobs: int | None = None) -> Findings:
+        """Score rows and cells. A row's result depends on the model and the row alone."""
+        parts = _map(lambda part: self.findings(self.rows(part)), blocks, n_jobs)
+        return Findings(
+            *(np.concatenate(column) for column in zip(*(vars(part).values() for part in parts), strict=True))
+        )
+
+    def repair(self, blocks: Blocks, n_jobs: int | None = None) -> tuple[Findings, Repairs]:
+        """Judge rows, repair suspect cells of flagged ones, fill missing cells."""
+        parts = _map(self._repair, blocks, n_jobs)
+        found = Findings(*(np.concatenate(c) for c in zip(*(vars(part[0]).values() for part in parts), strict=True)))
+        mended = [part[1] for part in parts]
+        fixed = Blocks(
+            *(np.concatenate([getattr(part.blocks, name) for part in mended]) for name in ("numbers", "codes"))
+        )
+        rest = [
+            np.concatenate([getattr(part, name) for part in mended]) for name in ("changed", "refused", "low", "high")
+        ]
+        return found, Repairs(fixed, *rest)
+
+    def rows(self, blocks: Blocks) -> Rows:
+        """Rows as the rounds need them."""
+        return prepare_rows(blocks, self.marginals.score(blocks), self.layout, self.sources, self.prior)
+
+    def beliefs(self, rows: Rows) -> Beliefs:
+        """The joint posterior of some rows."""
+        return believe(rows, self.sources, self.pool, self.prior, self.layout)
+
+    def findings(self, rows: Rows) -> Findings:
+        """Beliefs against the calibration."""
+        beliefs = self.beliefs(rows)
+        scores = beliefs.cell_scores
+        p_values = self.calibration.row_p_values(beliefs.odds)
+        flagged = p_values <= self.alarm_rate
+        suspect = flagged[:, None] & (scores > self.calibration.cell_threshold)
+        probabilities = np.where(beliefs.missing, 0.0, 1.0 / (1.0 + np.exp(-beliefs.logits)))
+        cells = self.calibration.cell_p_values(scores)
+        return Findings(
+            beliefs.odds, p_values, flagged, scores, cells, probabilities, suspect, self.giants(rows, beliefs)
+        )
+
+    def giants(self, rows: Rows, beliefs: Beliefs) -> NDArray[np.bool_]:
+        """Numbers beyond the range of a heavy-tailed column that their neighbours do not contradict."""
+        kappa = np.log(rows.slab.mean(0)) - beliefs.own
+        at = self.layout.number_cells
+        out = np.zeros(kappa.shape, dtype=bool)
+        out[:, at] = self.marginals.natural_giants(rows.numbers) & (kappa[:, at] > -CONTRADICTED)
+        return out
+
+    def mend(self, rows: Rows, scores: Floats) -> Mended:
+        """Every cell from the cells of its row that are not distrusted."""
+        withheld = _withheld(scores, rows.missing)
+        answers = predictions(rows, self.sources, withheld, np.arange(len(rows)))
+        center, width = self.pool.moments(answers)
+        levels = self.pool.levels(answers)
+        offsets = self.pool.offsets
+        best = [levels[:, offsets[j] : offsets[j + 1]].argmax(1) for j in range(len(offsets) - 1)]
+        codes = np.stack(best, axis=1).astype(np.int32) if best else np.empty((len(rows), 0), dtype=np.int32)
+        return Mended(self.marginals.unscore(center, width), center, width, codes)
+
+    def _repair(self, blocks: Blocks) -> tuple[Findings, Repairs]:
+        rows = self.rows(blocks)
+        found = self.findings(rows)
+        mended = self.mend(rows, np.where(found.flagged[:, None], found.cell_scores, -np.inf))
+        return found, self._apply(blocks, rows, found, mended)
+
+    def _apply(self, blocks: Blocks, rows: Rows, found: Findings, mended: Mended) -> Repairs:
+        numbers, categories = self.layout.number_cells, self.layout.category_cells
+        step = np.nan_to_num(mended.values - blocks.numbers) / self.marginals.spread
+        mendable = found.flagged[:, None]
+        gain = np.where(mendable, self.repairer.gain(found.cell_scores[:, numbers], step, mended.width), 0.0)
+        wanted = self.layout.join(gain > 0.0, mendable & (found.cell_scores[:, categories] >= self.repairer.switch))
+        hopeless = (found.suspect.sum(1) > MOST_SUSPECT * self.layout.n_cells)[:, None] & np.ones(
+            wanted.shape, dtype=bool
+        )
+        vague = self.layout.join(
+            (mended.width > TOO_WIDE) & (rows.scores.even > 0.0), np.zeros(blocks.codes.shape, dtype=bool)
+        )
+        refused = wanted & (hopeless | vague | found.giant)
+        changed = (wanted & ~refused) | rows.missing
+        move = np.where(rows.missing[:, numbers], 1.0, gain)
+        old = np.where(np.isnan(blocks.numbers), mended.values, blocks.numbers)
+        new_numbers = np.where(changed[:, numbers], old + move * (mended.values - old), blocks.numbers)
+        new_codes = np.where(changed[:, categories], mended.codes, blocks.codes).astype(np.int32)
+        low, high = self._interval(mended, changed[:, numbers])
+        changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
+        return Repairs(Blocks(new_numbers, new_codes), changed, refused, low, high)
+
+    def _interval(self, mended: Mended, changed: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        nothing = np.zeros(mended.width.shape)
+        reach = self.repairer.reach * mended.width
+        low = self.marginals.unscore(mended.center - reach, nothing)
+        high = self.marginals.unscore(mended.center + reach, nothing)
+        return np.where(changed, low, np.nan), np.where(changed, high, np.nan)
+
+
+@dataclass(frozen=True)
+class Mended:
+    """Predictions from the trusted cells: expected values in own units, their scores and widths, likeliest levels."""
+
+    values: Floats
+    center: Floats
+    width: Floats
+    codes: NDArray[np.int32]
+
+
+def _withheld(scores: Floats, missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Distrusted cells, but of a row at most the worst MOST_SUSPECT."""
+    distrusted = (scores > DISTRUST) & ~missing
+    limit = int(MOST_SUSPECT * scores.shape[1])
+    kth = -np.sort(-scores, axis=1)[:, limit : limit + 1] if limit < scores.shape[1] else -np.inf
+    return distrusted & (scores > kth)
+
+
+def _same(new: Floats, old: Floats) -> NDArray[np.bool_]:
+    return (new == old) | (np.isnan(new) & np.isnan(old))
+
+
+def _map(call: Callable[[Blocks], T], blocks: Blocks, n_jobs: int | None) -> list[T]:
+    parts = [blocks.take(slice(i, i + CHUNK)) for i in range(0, max(len(blocks), 1), CHUNK)]
+    workers = (cpu_count() or 1) if n_jobs == -1 else n_jobs or 1
+    if workers == 1 or len(parts) == 1:
+        return [call(part) for part in parts]
+    with ThreadPoolExecutor(workers) as executor:
+        return list(executor.map(call, parts))

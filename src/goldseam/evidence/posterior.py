@@ -1,0 +1,153 @@
+"""Which cells to believe: rounds of candidates, each predicted from the cells it leaves believed (E3, E8).
+
+| equation | function |
+|---|---|
+| (E-6) row prior, chain of segments | `kernels.row_posterior`, `kernels.chain_pass` |
+| (E-7) candidates weighted by the pseudo-likelihood | `kernels.candidate_weight` |
+| next candidate: the worst third of the suspects joins, the likelier sound come back | `kernels.belief_step` |
+| cell score = posterior logit + half of the cell's own log-likelihood ratio | `Beliefs.cell_scores` |
+
+The last line departs from E8.5: the chain spreads suspicion to neighbours, rightly inside a segment and wrongly between
+two scattered cells of a weakly dependent table; the cell's own evidence sorts those out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.conditional.layout import Layout
+from goldseam.conditional.marginals import Floats, Ints, Scores
+from goldseam.conditional.source import CellPrediction, CellSource
+from goldseam.evidence import kernels
+from goldseam.evidence.pool import Pool
+from goldseam.evidence.prior import Prior, slab_ratios
+from goldseam.schema import Blocks
+
+__all__ = ["Beliefs", "Rows", "State", "believe", "init", "prepare_rows", "step"]
+
+ROUNDS = 10
+WORST_SHARE = 1.0 / 3.0  # E3
+MOST_WITHHELD = 0.6  # E3
+OWN = 0.5  # weight of a cell's own evidence in its score
+OWN_LIMIT = 4.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows ready for the rounds: numbers in own units, scores, what each source prepared, cells without a usable value,
+    cells without any value, and how much likelier damage would have drawn each value, by kind (kinds, n, p)."""
+
+    numbers: Floats
+    scores: Scores
+    prepared: tuple[Any, ...]
+    unusable: NDArray[np.bool_]
+    missing: NDArray[np.bool_]
+    slab: Floats
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclass(frozen=True)
+class State:
+    """What the next round needs; arrays are written in place, row by row."""
+
+    withheld: NDArray[np.bool_]
+    visited: NDArray[np.uint64]
+    best: Floats
+    total: Floats
+    on: Floats
+    off: Floats
+    surprise: Floats
+    odds: Floats
+    active: Ints
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What a row's cells deserve: `logits` (n, p) posterior log odds of damage, `own` (n, p) log-likelihood ratio of the
+    cell alone, `odds` (n,) log odds of the first round that the row is damaged, `missing` (n, p)."""
+
+    logits: Floats
+    own: Floats
+    odds: Floats
+    missing: NDArray[np.bool_]
+
+    @property
+    def cell_scores(self) -> Floats:
+        """Higher is more suspicious; -inf where nothing was observed."""
+        scores = self.logits + OWN * np.clip(self.own, -OWN_LIMIT, OWN_LIMIT)
+        return np.where(self.missing, -np.inf, scores)
+
+    def take(self, rows: Any) -> Beliefs:
+        return Beliefs(*(part[rows] for part in vars(self).values()))
+
+
+def prepare_rows(
+    blocks: Blocks,
+    scores: Scores,
+    layout: Layout,
+    sources: Sequence[CellSource],
+    prior: Prior,
+    extra: Floats | None = None,
+) -> Rows:
+    """Everything about rows that does not change between rounds. `extra` (n, p) are log-likelihood ratios of witnesses."""
+    unusable = layout.unusable(blocks)
+    slab = slab_ratios(scores, layout, prior)
+    if extra is not None:
+        slab = slab * np.exp(extra)
+    prepared = tuple(source.prepare(blocks, scores) for source in sources)
+    return Rows(blocks.numbers, scores, prepared, unusable, unusable & ~layout.unseen(blocks), slab)
+
+
+def predictions(
+    rows: Rows, sources: Sequence[CellSource], withheld: NDArray[np.bool_], row_of: Ints
+) -> list[CellPrediction]:
+    """All sources' answers for candidates `withheld` (r, p) of the rows `row_of`."""
+    hidden = withheld | rows.unusable[row_of]
+    return [source.predict(part, hidden, row_of) for source, part in zip(sources, rows.prepared, strict=True)]
+
+
+def init(rows: Rows) -> State:
+    """Nothing withheld but what cannot be used."""
+    n, p = rows.unusable.shape
+    return State(
+        withheld=np.zeros((n, p), dtype=bool),
+        visited=np.zeros((n, ROUNDS), dtype=np.uint64),
+        best=np.full(n, -np.inf),
+        total=np.zeros(n),
+        on=np.zeros((n, p)),
+        off=np.zeros((n, p)),
+        surprise=np.zeros((n, p)),
+        odds=np.zeros(n),
+        active=np.arange(n),
+    )
+
+
+def step(
+    state: State, number: int, rows: Rows, sources: Sequence[CellSource], pool: Pool, prior: Prior, layout: Layout
+) -> State:
+    """One round: predict from the believed cells, weigh the candidate, propose the next."""
+    answers = predictions(rows, sources, state.withheld[state.active], state.active)
+    kappa = layout.join(*pool.log_ratio(rows.scores, state.active, answers))
+    going = kernels.belief_step(
+        rows.slab, kappa, state.active, ~rows.missing, state.withheld, state.visited, number, state.best, state.total,
+        state.on, state.off, state.surprise, state.odds, WORST_SHARE, MOST_WITHHELD, *prior.arrays(layout.n_cells),
+    )  # fmt: skip
+    return State(**(vars(state) | {"active": state.active[going]}))
+
+
+def believe(rows: Rows, sources: Sequence[CellSource], pool: Pool, prior: Prior, layout: Layout) -> Beliefs:
+    """Rounds until no row has a new candidate, at most ROUNDS."""
+    state = init(rows)
+    for number in range(ROUNDS):
+        if not len(state.active):
+            break
+        state = step(state, number, rows, sources, pool, prior, layout)
+    logits = np.log(np.maximum(state.on, 1e-300)) - np.log(np.maximum(state.off, 1e-300))
+    return Beliefs(logits, state.surprise / state.total[:, None], state.odds, rows.missing)

@@ -1,0 +1,100 @@
+"""Normal scores, ties, tails and back again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri
+
+from goldseam.conditional.kernels import normal_quantile
+from goldseam.conditional.marginals import UNSEEN_SLAB, fit_marginals
+from goldseam.schema import MISSING, UNSEEN, Blocks
+
+NO_LEVELS = np.empty(0, dtype=np.int64)
+
+
+def numbers(*columns):
+    values = np.array(columns, dtype=np.float64).T.copy()
+    return Blocks(values, np.empty((len(values), 0), dtype=np.int32))
+
+
+@given(st.floats(1e-12, 1 - 1e-12))
+def test_the_quantile_is_that_of_scipy(u):
+    assert normal_quantile(u) == pytest.approx(ndtri(u), abs=1e-9)
+
+
+def test_scores_of_a_small_column_by_hand():
+    marginals = fit_marginals(numbers(np.arange(30.0)), NO_LEVELS)
+    scores = marginals.score(numbers([0.0, 14.5, 29.0]))
+    assert scores.z[:, 0] == pytest.approx([ndtri(1 / 31), 0.0, ndtri(30 / 31)])
+    assert np.isnan(scores.low).all()  # no ties: a density, not a probability
+
+
+def test_a_tie_has_the_bounds_of_its_mass(rng):
+    column = np.where(rng.random(400) < 0.6, 0.0, rng.gamma(2.0, 3.0, 400))
+    marginals = fit_marginals(numbers(column), NO_LEVELS)
+    scores = marginals.score(numbers([0.0, 5.0]))
+    share = (column == 0.0).sum() / 401
+    assert ndtr(scores.high[0, 0]) - ndtr(scores.low[0, 0]) == pytest.approx(share)
+    assert np.isnan(scores.low[1, 0])
+
+
+def test_scores_are_normal_and_rise(rng):
+    column = rng.lognormal(size=1000)
+    marginals = fit_marginals(numbers(column), NO_LEVELS)
+    z = marginals.score(numbers(np.sort(column))).z[:, 0]
+    assert abs(z.mean()) < 0.01 and z.std() == pytest.approx(1.0, abs=0.02)
+    assert (np.diff(z) > 0).all()
+    beyond = marginals.score(numbers(column.max() * np.array([1.0, 1.1, 2.0, 10.0]))).z[:, 0]
+    assert (np.diff(beyond) > 0).all()
+
+
+def test_there_and_back(rng):
+    column = rng.gamma(2.0, size=500)
+    marginals = fit_marginals(numbers(column), NO_LEVELS)
+    z = marginals.score(numbers(column)).z
+    assert marginals.unscore(z, np.zeros(z.shape)) == pytest.approx(column[:, None], rel=1e-6)
+
+
+def test_the_expectation_of_the_whole_column_is_its_mean(rng):
+    column = rng.gamma(2.0, size=2000)
+    marginals = fit_marginals(numbers(column), NO_LEVELS)
+    assert marginals.unscore(np.zeros((1, 1)), np.ones((1, 1)))[0, 0] == pytest.approx(column.mean(), rel=0.03)
+
+
+def test_uniform_against_marginal_is_large_where_the_reference_is_thin(rng):
+    column = rng.exponential(size=2000)
+    scores = fit_marginals(numbers(column), NO_LEVELS).score(numbers([0.1, 0.95 * column.max()]))
+    assert scores.even[0, 0] < 0.5 and scores.even[1, 0] > 10.0
+
+
+def test_density_of_a_normal_column_is_found_to_a_third(rng):
+    column = rng.normal(size=4000)
+    x = np.linspace(-2.5, 2.5, 41)
+    even = fit_marginals(numbers(column), NO_LEVELS).score(numbers(x)).even[:, 0]
+    density = 1.0 / (column.max() - column.min()) / even
+    assert np.abs(np.log(density / (np.exp(-x * x / 2) / np.sqrt(2 * np.pi)))).max() < 0.35
+
+
+def test_skewed_columns_may_hold_giants_and_even_ones_not(rng):
+    skewed, even = rng.exponential(size=300), rng.normal(size=300)
+    marginals = fit_marginals(numbers(skewed, even), NO_LEVELS)
+    rows = numbers([2.0 * skewed.max(), 20.0 * skewed.max()], [2.0 * even.max(), 1.1 * even.max()]).numbers
+    assert marginals.natural_giants(rows).tolist() == [[True, False], [False, False]]
+
+
+def test_missing_numbers_say_nothing_and_an_empty_column_is_no_crash():
+    marginals = fit_marginals(numbers([np.nan] * 12, np.arange(12.0)), NO_LEVELS)
+    scores = marginals.score(numbers([np.nan, 3.0], [np.nan, 4.0]))
+    assert np.isnan(scores.z[0]).all() and scores.even[0].tolist() == [1.0, 1.0]
+    assert np.isfinite(scores.z[1]).all()
+
+
+def test_categories_missing_unseen_and_rare():
+    codes = np.array([[0]] * 90 + [[1]] * 9, dtype=np.int32)
+    marginals = fit_marginals(Blocks(np.empty((99, 0)), codes), np.array([2]))
+    ratio = marginals.code_ratio(np.array([[0], [1], [MISSING], [UNSEEN]], dtype=np.int32))[:, 0]
+    assert ratio[:2] == pytest.approx([100 / 90.5 / 2, 100 / 9.5 / 2])
+    assert ratio[2] == 1.0 and ratio[3] == pytest.approx(UNSEEN_SLAB * 100)

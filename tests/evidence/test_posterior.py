@@ -1,0 +1,82 @@
+"""The joint posterior against enumeration, and the rounds of beliefs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.reference.evidence_enumeration import enumerate_posterior, pattern_probability
+
+from goldseam.errors import ParameterError
+from goldseam.evidence import kernels
+from goldseam.evidence.prior import Prior
+
+
+def draw(seed, p=5):
+    rng = np.random.default_rng(seed)
+    clean, scatter, rates, segment, runs, _ = Prior().arrays(p)
+    runs = np.array([1.5, 2.5, 0.2, 0.3])
+    like = np.exp(2.0 * rng.normal(size=(3, p)))
+    usable = rng.random(p) < 0.8
+    return like, usable, clean, scatter, rates, segment, runs, rng.permutation(p)
+
+
+@given(st.integers(0, 10_000))
+def test_posterior_is_that_of_enumeration(seed):
+    like, usable, *rest = draw(seed)
+    logits = np.empty(like.shape[1])
+    odds = kernels.row_posterior(like, usable, *rest, logits)
+    slow_odds, slow = enumerate_posterior(like, usable, *rest)
+    assert odds == pytest.approx(slow_odds, abs=1e-9)
+    assert (1 / (1 + np.exp(-logits)))[usable] == pytest.approx(slow[usable], abs=1e-9)
+
+
+@given(st.integers(0, 10_000))
+def test_weight_of_a_candidate_is_prior_times_likelihood(seed):
+    slab, usable, clean, scatter, rates, segment, runs, order = draw(seed)
+    rng = np.random.default_rng(seed + 1)
+    kappa = rng.normal(size=slab.shape[1])
+    mask = (rng.random(slab.shape[1]) < 0.5) & usable
+    count, free = mask.sum(), usable.sum()
+    chain = pattern_probability(mask, usable, runs, order)
+    expected = clean * (count == 0)
+    for s in range(3):
+        drawn = np.prod(slab[s, mask])
+        expected += segment[s] * chain * drawn
+        expected += sum(scatter[k, s] * r**count * (1 - r) ** (free - count) * drawn for k, r in enumerate(rates))
+    got = kernels.candidate_weight(slab, kappa, mask, usable, clean, scatter, rates, segment, runs, order)
+    assert got == pytest.approx(np.log(expected) + kappa[usable & ~mask].sum(), abs=1e-9)
+
+
+def test_patterns_sum_to_one():
+    runs, order = np.array([1.5, 3.0, 0.2, 0.25]), np.arange(4)
+    usable = np.ones(4, dtype=bool)
+    patterns = ((np.arange(16)[:, None] >> np.arange(4)) & 1).astype(bool)
+    total = sum(np.exp(kernels.pattern_log_prior(mask, usable, runs, order)) for mask in patterns)
+    assert total == pytest.approx(1.0)
+
+
+def test_neighbours_of_a_run_are_drawn_in_and_a_lone_cell_is_not():
+    arrays = Prior().arrays(20)
+    like = np.full((3, 20), 0.3)
+    like[:, 5:11] = 30.0
+    like[:, 7] = 1.0  # a cell inside the run that says nothing itself
+    logits = np.empty(20)
+    kernels.row_posterior(like, np.ones(20, dtype=bool), *arrays, logits)
+    assert logits[7] > 0.0 > max(logits[3], logits[13])
+
+
+def test_extreme_evidence_stays_finite():
+    arrays = Prior().arrays(300)
+    logits = np.empty(300)
+    for value in (1e15, 1e-15):
+        odds = kernels.row_posterior(np.full((3, 300), value), np.ones(300, dtype=bool), *arrays, logits)
+        assert np.isfinite(odds) and np.isfinite(logits).all()
+
+
+def test_a_prior_that_cannot_be():
+    with pytest.raises(ParameterError, match=r"got 0\.9 and 0\.2"):
+        Prior(clean=0.9, segment=0.2)
+    with pytest.raises(ParameterError, match="each of the 3 modelled columns once; got 2"):
+        Prior(order=(0, 1)).arrays(3)
