@@ -54,17 +54,26 @@ def fill_from_context(
     medoid: bool = False,
     members: IntArray | None = None,
     trust: FloatArray | None = None,
+    context: IntArray | None = None,
     n_jobs: int | None = None,
 ) -> Filled:
-    """Fill masked and missing cells from the nearest reference rows over the context: their mean, or their medoid."""
+    """Fill masked and missing cells from the nearest reference rows over the context: their mean, or their medoid.
+
+    `context` holds nearest rows that are known already, -1 where they are not.
+    """
     todo = mask | np.isnan(values)
     refused = todo.any(axis=1) & ~enough_context(values, mask)
     rows = np.flatnonzero(todo.any(axis=1) & ~refused)
     result, donors = values.copy(), np.full((len(values), n_donors), -1, dtype=np.int64)
-    skips = None if members is None else members[rows]
     k = min(n_donors, len(reference) - 1)
-    index, _ = reference.nearest(values[rows], mask[rows], k, members=skips, n_jobs=n_jobs)
-    for row, near in zip(rows, index, strict=True):
+    index = np.full((len(values), k), -1, dtype=np.int64)
+    if context is not None and context.shape[1] >= k:
+        index = context[:, :k].copy()
+    new = rows[index[rows, 0] < 0]
+    skips = None if members is None else members[new]
+    index[new], _ = reference.nearest(values[new], mask[new], k, members=skips, n_jobs=n_jobs)
+    for row in rows:
+        near = index[row]
         cells, found = np.flatnonzero(todo[row]), near[near >= 0]
         if medoid:
             found = found[[_medoid(reference, found, cells)]]

@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from goldseam.separation.lane_kernels import (
+    GROUP,
     LANES,
     lanes_add,
     lanes_add_deviation,
@@ -23,6 +24,7 @@ from goldseam.separation.lane_kernels import (
     lanes_compare_swap,
     lanes_copy,
     lanes_deviation_sums,
+    lanes_distance,
     lanes_merge_quad,
     lanes_merges,
     lanes_offer,
@@ -50,10 +52,10 @@ def pack_lanes(rows: NDArray[Any], fill: float) -> NDArray[Any]:
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _block_sums(x, cap, flat, base, start, stop, first, count, values):  # type: ignore[no-untyped-def]
+def _block_sums(x, cap, flat, base, start, stop, first, count, values, shift):  # type: ignore[no-untyped-def]
     """Squared distances to the 16 rows of a block at every node, α = 1."""
     for n in range(start.shape[0] - 1, -1, -1):
-        at = n * LANES
+        at = shift + n * LANES
         if count[n] == 0:
             j = start[n]
             end = stop[n]
@@ -75,14 +77,14 @@ def _block_sums(x, cap, flat, base, start, stop, first, count, values):  # type:
                 lanes_add_deviation(values, at, flat, base + j * LANES, x[j], cap[j])
                 j += 1
         else:
-            child = first[n] * LANES
+            child = shift + first[n] * LANES
             lanes_add(values, at, child, child + LANES)
             for c in range(2, count[n]):
                 lanes_add(values, at, at, child + c * LANES)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _block_seen_sums(x, cap, observed, flat, seen, base, start, stop, first, count, sums, counts, values):  # type: ignore[no-untyped-def]
+def _block_seen_sums(x, cap, observed, flat, seen, base, start, stop, first, count, sums, counts, values, shift):  # type: ignore[no-untyped-def]
     """The same with gaps in the reference: sums over cells observed in both rows, times size / number of them."""
     for n in range(start.shape[0] - 1, -1, -1):
         at = n * LANES
@@ -99,19 +101,19 @@ def _block_seen_sums(x, cap, observed, flat, seen, base, start, stop, first, cou
             for c in range(2, count[n]):
                 lanes_add(sums, at, at, child + c * LANES)
                 lanes_add(counts, at, at, child + c * LANES)
-        lanes_scale(values, at, sums, counts, x.dtype.type(stop[n] - start[n]))
+        lanes_scale(values, shift + at, at, sums, counts, x.dtype.type(stop[n] - start[n]))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _forget_lanes(values, nodes, block, n_rows, skip):  # type: ignore[no-untyped-def]
+def _forget_lanes(values, shift, nodes, block, n_rows, skip):  # type: ignore[no-untyped-def]
     """Take the row itself, and the lanes that fill up the last block, out of the running."""
     begin = block * LANES
     if begin <= skip < begin + LANES:
         for n in range(nodes):
-            values[n * LANES + skip - begin] = np.inf
-    for lane in range(max(0, n_rows - begin), LANES):
+            values[shift + n * LANES + skip - begin] = np.inf
+    for lane in range(min(LANES, max(0, n_rows - begin)), LANES):
         for n in range(nodes):
-            values[n * LANES + lane] = np.inf
+            values[shift + n * LANES + lane] = np.inf
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -166,26 +168,26 @@ def sum_radii(rows, skips, caps, flat, seen, n_rows, start, stop, first, count, 
     """
     nodes, d = start.shape[0], rows.shape[1]
     x, cap, observed = np.empty(d, rows.dtype), np.empty(d, rows.dtype), np.empty(d, rows.dtype)
-    values, best, top = (
-        np.empty(nodes * LANES, rows.dtype),
-        np.empty(nodes * k * LANES, rows.dtype),
-        np.empty(k, rows.dtype),
-    )
-    sums, counts = np.empty(nodes * LANES, rows.dtype), np.empty(nodes * LANES, rows.dtype)
+    width = nodes * LANES
+    values, best, top = np.empty(GROUP * width, rows.dtype), np.empty(width * k, rows.dtype), np.empty(k, rows.dtype)
+    sums, counts = np.empty(width, rows.dtype), np.empty(width, rows.dtype)
     blocks = (n_rows + LANES - 1) // LANES
     gaps = seen.shape[0] > 0
     for i in range(rows.shape[0]):
         complete = _read_row(rows[i], caps, x, cap, observed)
         best[:] = np.inf
-        for b in range(blocks):
-            base = b * d * LANES
-            if gaps:
-                _block_seen_sums(x, cap, observed, flat, seen, base, start, stop, first, count, sums, counts, values)
-            else:
-                _block_sums(x, cap, flat, base, start, stop, first, count, values)
-            _forget_lanes(values, nodes, b, n_rows, skips[i])
+        for group in range(0, blocks, GROUP):
+            for g in range(GROUP):
+                base, shift = (group + g) * d * LANES, g * width
+                if group + g < blocks and gaps:
+                    _block_seen_sums(
+                        x, cap, observed, flat, seen, base, start, stop, first, count, sums, counts, values, shift
+                    )
+                elif group + g < blocks:
+                    _block_sums(x, cap, flat, base, start, stop, first, count, values, shift)
+                _forget_lanes(values, shift, nodes, group + g, n_rows, skips[i])
             for n in range(nodes):
-                lanes_offer(values, n * LANES, best, n * k * LANES, k)
+                lanes_offer(values, n * LANES, width, best, n * k * LANES, k)
         for n in range(nodes):
             out[i, n] = _kth_smallest(best, n * k * LANES, k, top)
         if not complete and not gaps:
@@ -262,7 +264,7 @@ def _merge_any(buffer, at, size, left, other, right, spare):  # type: ignore[no-
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _run_plan(x, cap, flat, base, plan, buffer, spare, values):  # type: ignore[no-untyped-def]
+def _run_plan(x, cap, flat, base, plan, buffer, spare, values, shift):  # type: ignore[no-untyped-def]
     """Sums of the h smallest squared deviations at every node for the 16 rows of a block (S-2)."""
     for s in range(plan.shape[0]):
         step, at, size = plan[s, 0], plan[s, 1] * LANES, plan[s, 2]
@@ -284,54 +286,47 @@ def _run_plan(x, cap, flat, base, plan, buffer, spare, values):  # type: ignore[
         elif step == MERGE_ANY:
             _merge_any(buffer, at, size, plan[s, 3], plan[s, 4] * LANES, plan[s, 5], spare)
         else:
-            lanes_sum(values, plan[s, 3] * LANES, buffer, at, size)
+            lanes_sum(values, shift + plan[s, 3] * LANES, buffer, at, size)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def ranked_radii(rows, skips, caps, flat, n_rows, plan, slots, nodes, k, out):  # type: ignore[no-untyped-def]
     """K-th smallest ranked distance of every row at every node, any α; rows and reference in the plan's layout."""
-    d = rows.shape[1]
+    d, width = rows.shape[1], nodes * LANES
     buffer, spare = np.empty(slots * LANES, rows.dtype), np.empty(slots * LANES, rows.dtype)
-    values, best, top = (
-        np.empty(nodes * LANES, rows.dtype),
-        np.empty(nodes * k * LANES, rows.dtype),
-        np.empty(k, rows.dtype),
-    )
+    values, best, top = np.empty(GROUP * width, rows.dtype), np.empty(width * k, rows.dtype), np.empty(k, rows.dtype)
     x = np.empty(d, rows.dtype)  # vector code needs neighbouring cells
+    blocks = (n_rows + LANES - 1) // LANES
     for i in range(rows.shape[0]):
         x[:] = rows[i]
         best[:] = np.inf
-        for b in range((n_rows + LANES - 1) // LANES):
-            _run_plan(x, caps, flat, b * d * LANES, plan, buffer, spare, values)
-            _forget_lanes(values, nodes, b, n_rows, skips[i])
+        for group in range(0, blocks, GROUP):
+            for g in range(GROUP):
+                if group + g < blocks:
+                    _run_plan(x, caps, flat, (group + g) * d * LANES, plan, buffer, spare, values, g * width)
+                _forget_lanes(values, g * width, nodes, group + g, n_rows, skips[i])
             for n in range(nodes):
-                lanes_offer(values, n * LANES, best, n * k * LANES, k)
+                lanes_offer(values, n * LANES, width, best, n * k * LANES, k)
         for n in range(nodes):
             out[i, n] = _kth_smallest(best, n * k * LANES, k, top)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _row_distances(x, cap, observed, flat, seen, base, begin, end, sums, counts, values):  # type: ignore[no-untyped-def]
-    """Squared distances over columns [begin, end) to the 16 rows of a block, per observed pair of cells."""
-    for lane in range(LANES):
-        sums[lane] = 0
-        counts[lane] = 0
+def _row_distances(x, cap, observed, flat, seen, base, sums, counts, values):  # type: ignore[no-untyped-def]
+    """Squared distances over all columns to the 16 rows of a block, per observed pair of cells."""
+    d = x.shape[0]
     if seen.shape[0] > 0:
-        for j in range(begin, end):
-            lanes_add_seen_deviation(sums, 0, counts, flat, seen, base + j * LANES, x[j], cap[j], observed[j])
-        lanes_scale(values, 0, sums, counts, x.dtype.type(end - begin))
-        return
-    j = begin
-    while j + 4 <= end:
-        _sum4(counts, 0, flat, base + j * LANES, x, cap, j)
         for lane in range(LANES):
-            sums[lane] += counts[lane]
-        j += 4
-    while j < end:
-        lanes_add_deviation(sums, 0, flat, base + j * LANES, x[j], cap[j])
-        j += 1
-    for lane in range(LANES):
-        values[lane] = sums[lane]
+            sums[lane] = 0
+            counts[lane] = 0
+        for j in range(d):
+            lanes_add_seen_deviation(sums, 0, counts, flat, seen, base + j * LANES, x[j], cap[j], observed[j])
+        lanes_scale(values, 0, 0, sums, counts, x.dtype.type(d))
+        return
+    whole = d // 4 * 4
+    lanes_distance(values, flat, base, x, cap, whole)
+    for j in range(whole, d):
+        lanes_add_deviation(values, 0, flat, base + j * LANES, x[j], cap[j])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -353,7 +348,7 @@ def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, dista
             distance[i, r] = np.inf
             index[i, r] = -1
         for b in range((n_rows + LANES - 1) // LANES):
-            _row_distances(x, cap, observed, flat, seen, b * d * LANES, 0, d, sums, counts, values)
+            _row_distances(x, cap, observed, flat, seen, b * d * LANES, sums, counts, values)
             if not lanes_below(values, 0, distance[i, k - 1]):
                 continue
             for lane in range(min(LANES, n_rows - b * LANES)):

@@ -16,6 +16,7 @@ from numba import extending, types
 from numba.core import cgutils as _cgutils
 
 __all__ = [
+    "GROUP",
     "LANES",
     "lanes_add",
     "lanes_add_deviation",
@@ -24,6 +25,7 @@ __all__ = [
     "lanes_compare_swap",
     "lanes_copy",
     "lanes_deviation_sums",
+    "lanes_distance",
     "lanes_merge_quad",
     "lanes_merges",
     "lanes_offer",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 LANES = 16
+GROUP = 4  # blocks of rows that are offered to the lists of a node at a time
 cgutils: Any = _cgutils
 intrinsic: Any = extending.intrinsic  # typed as Any: what it returns is called with one argument less
 
@@ -163,16 +166,18 @@ def lanes_add(typing, out, at, a, b):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def lanes_scale(typing, out, at, values, counts, size):  # type: ignore[no-untyped-def]
-    """out[at] = values[at] * (size / counts[at]); not a number where nothing was observed in both rows."""
-    signature = types.void(out, at, values, counts, size)
+def lanes_scale(typing, out, to, at, values, counts, size):  # type: ignore[no-untyped-def]
+    """out[to] = values[at] * (size / counts[at]); infinite where nothing was observed in both rows."""
+    signature = types.void(out, to, at, values, counts, size)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         lanes = _Lanes(context, builder, sig.args[0])
-        value = lanes.load(lanes.pointer(sig.args[2], args[2], args[1]))
-        count = lanes.load(lanes.pointer(sig.args[3], args[3], args[1]))
-        factor = builder.fdiv(lanes.spread(args[4]), count)
-        lanes.store(builder.fmul(value, factor), lanes.pointer(sig.args[0], args[0], args[1]))
+        value = lanes.load(lanes.pointer(sig.args[3], args[3], args[2]))
+        count = lanes.load(lanes.pointer(sig.args[4], args[4], args[2]))
+        nil, far = (ir.Constant(lanes.vector, [constant] * LANES) for constant in (0.0, float("inf")))
+        scaled = builder.fmul(value, builder.fdiv(lanes.spread(args[5]), count))
+        result = builder.select(builder.fcmp_ordered(">", count, nil), scaled, far)
+        lanes.store(result, lanes.pointer(sig.args[0], args[0], args[1]))
         return context.get_dummy_value()
 
     return signature, code
@@ -191,24 +196,63 @@ def lanes_below(typing, values, at, bound):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def lanes_offer(typing, values, at, best, place, count):  # type: ignore[no-untyped-def]
-    """Insert values[at] into the ascending lists of `count` values that best[place] keeps for every lane."""
-    signature = types.void(values, at, best, place, count)
+def lanes_offer(typing, values, at, stride, best, place, count):  # type: ignore[no-untyped-def]
+    """Insert values[at], values[at + stride], ... (GROUP vectors) into the ascending lists of `count` at best[place].
+
+    Every slot takes the smallest of what it held and what is carried; the rest is carried on.
+    """
+    signature = types.void(values, at, stride, best, place, count)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         lanes = _Lanes(context, builder, sig.args[0])
-        values_, at_, best_, place_, count_ = args
-        step = ir.Constant(at_.type, LANES)
-        value = lanes.load(lanes.pointer(sig.args[0], values_, at_))
+        values_, at_, stride_, best_, place_, count_ = args
+        step, places = ir.Constant(at_.type, LANES), [at_]
+        for _ in range(GROUP - 1):
+            places.append(builder.add(places[-1], stride_))
+        offered = [lanes.load(lanes.pointer(sig.args[0], values_, here)) for here in places]
+        least = offered[0]
+        for value in offered[1:]:
+            least = lanes.smaller(value, least)
         last = builder.add(place_, builder.mul(builder.sub(count_, ir.Constant(at_.type, 1)), step))
-        worst = lanes.load(lanes.pointer(sig.args[2], best_, last))
-        with builder.if_then(lanes.any_below(value, worst)):
-            carry = cgutils.alloca_once_value(builder, value)
+        worst = lanes.load(lanes.pointer(sig.args[3], best_, last))
+        with builder.if_then(lanes.any_below(least, worst)):
+            carries = [cgutils.alloca_once_value(builder, value) for value in offered]
             with cgutils.for_range(builder, count_) as loop:
-                slot = lanes.pointer(sig.args[2], best_, builder.add(place_, builder.mul(loop.index, step)))
-                held, moving = lanes.load(slot), builder.load(carry)
-                lanes.store(lanes.smaller(moving, held), slot)
-                builder.store(lanes.larger(moving, held), carry)
+                slot = lanes.pointer(sig.args[3], best_, builder.add(place_, builder.mul(loop.index, step)))
+                held = lanes.load(slot)
+                for carry in carries:
+                    moving = builder.load(carry)
+                    builder.store(lanes.larger(moving, held), carry)
+                    held = lanes.smaller(moving, held)
+                lanes.store(held, slot)
+        return context.get_dummy_value()
+
+    return signature, code
+
+
+@intrinsic
+def lanes_distance(typing, out, block, place, x, cap, count):  # type: ignore[no-untyped-def]
+    """out[0] = sum of the deviations of `count` columns, in four interleaved sums; count is a multiple of 4."""
+    signature = types.void(out, block, place, x, cap, count)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes = _Lanes(context, builder, sig.args[0])
+        out_, block_, place_, x_, cap_, count_ = args
+        nil = ir.Constant(lanes.vector, [0.0] * LANES)
+        sums = [cgutils.alloca_once_value(builder, nil) for _ in range(4)]
+        with cgutils.for_range(builder, builder.udiv(count_, ir.Constant(count_.type, 4))) as loop:
+            j = builder.mul(loop.index, ir.Constant(count_.type, 4))
+            here = builder.add(place_, builder.mul(j, ir.Constant(count_.type, LANES)))
+            for k, total in enumerate(sums):
+                e = lanes.deviation(
+                    lanes.scalar(sig.args[3], x_, j, k),
+                    lanes.load(lanes.pointer(sig.args[1], block_, here, k * LANES)),
+                    lanes.scalar(sig.args[4], cap_, j, k),
+                )
+                builder.store(builder.fadd(builder.load(total), e), total)
+        a, b, c, d = (builder.load(total) for total in sums)
+        whole = builder.fadd(builder.fadd(a, b), builder.fadd(c, d))
+        lanes.store(whole, lanes.pointer(sig.args[0], out_, ir.Constant(count_.type, 0)))
         return context.get_dummy_value()
 
     return signature, code

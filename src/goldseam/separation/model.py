@@ -49,7 +49,8 @@ class Found:
 
     `searched`: flagged by the search alone. `flagged`: and still with a mask after refinement. `levels`: the score
     that is calibrated; infinite where an outline came out empty. `probability` of every cell to be overwritten: from
-    the segment posterior, else the mask itself.
+    the segment posterior, else the mask itself. `context`: nearest reference rows over the believed cells where the
+    outline has found them already, -1 elsewhere.
     """
 
     scores: Scores
@@ -59,6 +60,7 @@ class Found:
     mask: BoolArray
     probability: FloatArray
     nodes: BoolArray
+    context: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,18 +144,20 @@ class SeparationModel:
         mask = search.cells_of_nodes(self.reference.tree, nodes) & ~np.isnan(values)
         searched = np.asarray(mask.any(axis=1))
         levels, probability = scores.row_levels.copy(), mask.astype(np.float64)
-        rows = np.flatnonzero(searched)
+        rows, context = np.flatnonzero(searched), None
         skips = None if members is None else members[rows]
         if self.segments is not None and len(rows):
             seed = self._seed(scores, rows)
             drawn = outline(self.reference, self.segments, values[rows], seed, members=skips, n_jobs=n_jobs)
             mask[rows], probability[rows] = drawn.mask, drawn.probability
+            context = np.full((len(values), drawn.donors.shape[1]), -1, dtype=np.int64)
+            context[rows] = drawn.donors
             levels[rows] = np.where(drawn.mask.any(axis=1), levels[rows], np.inf)
         elif self.residuals is not None and len(rows):
             mask[rows] = refined_mask(self.reference, self.residuals, values[rows], mask[rows], skips, n_jobs)
             probability[rows] = mask[rows]
             levels[rows] = np.where(mask[rows].any(axis=1), levels[rows], np.inf)
-        return Found(scores, searched, np.asarray(mask.any(axis=1)), levels, mask, probability, nodes)
+        return Found(scores, searched, np.asarray(mask.any(axis=1)), levels, mask, probability, nodes, context)
 
     def levels(self, values: FloatArray, *, members: IntArray | None = None, n_jobs: int | None = None) -> FloatArray:
         """The calibrated score of every row: its entry level, infinite where its outline comes out empty."""
@@ -224,6 +228,7 @@ class SeparationModel:
             medoid=imputer == "context-medoid",
             members=members,
             trust=self.trust,
+            context=found.context,
             n_jobs=n_jobs,
         )
 

@@ -33,6 +33,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 BLOCK = 64  # rows a thread takes at a time
+FARTHEST = 1e18  # scaled values whose squares float32 can still hold
 N_FILL = 10  # context neighbours that fill missing cells before a ranked scan (S9.1)
 
 
@@ -92,7 +93,7 @@ class Reference:
     @cached_property
     def lanes(self) -> NDArray[np.float32]:
         """Scaled rows in the layout of the kernels; missing cells as 0."""
-        return pack_lanes(np.nan_to_num(self.scaled(self.values), posinf=np.inf, neginf=-np.inf), 0.0)
+        return pack_lanes(np.nan_to_num(self.scaled(self.values)), 0.0)
 
     @cached_property
     def seen(self) -> NDArray[np.float32]:
@@ -127,7 +128,7 @@ class Reference:
         array([[0.5, 5. ]], dtype=float32)
         """
         with np.errstate(over="ignore"):
-            scaled = ((values - self.center) / self.scale).astype(np.float32)
+            scaled = np.clip((values - self.center) / self.scale, -FARTHEST, FARTHEST).astype(np.float32)
         return np.ascontiguousarray(scaled[:, self.tree.order])
 
     def radii(

@@ -12,7 +12,7 @@ from numba import njit
 
 __all__ = ["box_posterior", "boxes_posterior", "cell_evidence", "outline_boxes"]
 
-REACH = 25.0  # boxes whose weight is below exp(-25) of the best are left out
+REACH = 20.0  # boxes whose weight is below exp(-20) of the best are left out
 
 
 @njit(nogil=True, cache=True)
@@ -81,34 +81,69 @@ def _profile(total, a0, a1, b0, b1, C, line):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def box_posterior(evidence, shape, temper, log_none, total, weight, line, posterior):  # type: ignore[no-untyped-def]
+def _best_box(total, A, B, C, line, bests):  # type: ignore[no-untyped-def]
+    """Largest evidence of a box, and of every slab of the first two axes in turn."""
+    top, slab = -np.inf, 0
+    for a0 in range(A):
+        for a1 in range(a0 + 1, A + 1):
+            for b0 in range(B):
+                for b1 in range(b0 + 1, B + 1):
+                    bests[slab] = _profile(total, a0, a1, b0, b1, C, line)
+                    top = max(top, bests[slab])
+                    slab += 1
+    return top
+
+
+@njit(nogil=True, cache=True)
+def _slab_weights(line, C, cut, top, temper, ahead, steps):  # type: ignore[no-untyped-def]
+    """Weights of all runs of a slab, as differences in `steps`; returns their sum."""
+    ahead[C] = line[C]
+    for c in range(C - 1, 0, -1):
+        ahead[c] = max(line[c], ahead[c + 1])
+    steps[:] = 0.0
+    mass = 0.0
+    for c0 in range(C):
+        if ahead[c0 + 1] - line[c0] <= cut:
+            continue
+        for c1 in range(c0 + 1, C + 1):
+            value = line[c1] - line[c0]
+            if value > cut:
+                w = np.exp(temper * (value - top))
+                mass += w
+                steps[c0] += w
+                steps[c1] -= w
+    return mass
+
+
+@njit(nogil=True, cache=True)
+def box_posterior(evidence, shape, temper, log_none, total, weight, lines, bests, posterior):  # type: ignore[no-untyped-def]
     """Chance of every cell to lie in the overwritten box, if there is at most one; `log_none` weighs "no box".
 
     Returns log of the mean over boxes of exp(temper * evidence in the box): the row's evidence for a segment.
+    Work space: total, weight (A+1, B+1, C+1), lines (3, C+1), bests (slabs of the first two axes).
     """
     A, B, C = shape
+    line, ahead, steps = lines[0], lines[1], lines[2]
     _integral(evidence, A, B, C, total)
-    top = -np.inf
-    for a0 in range(A):
-        for a1 in range(a0 + 1, A + 1):
-            for b0 in range(B):
-                for b1 in range(b0 + 1, B + 1):
-                    top = max(top, _profile(total, a0, a1, b0, b1, C, line))
+    top = _best_box(total, A, B, C, line, bests)
+    if 0 < log_none >= temper * top + _log_boxes(A, B, C):  # not 1/2 even if all boxes were as good as the best
+        posterior[:] = 0.0
+        return temper * top - _log_boxes(A, B, C)
     weight[:] = 0.0
-    mass, cut = 0.0, top - REACH / temper
+    mass, cut, slab = 0.0, top - REACH / temper, 0
     for a0 in range(A):
         for a1 in range(a0 + 1, A + 1):
             for b0 in range(B):
                 for b1 in range(b0 + 1, B + 1):
-                    if _profile(total, a0, a1, b0, b1, C, line) < cut:
-                        continue
-                    for c0 in range(C):
-                        for c1 in range(c0 + 1, C + 1):
-                            value = line[c1] - line[c0]
-                            if value > cut:
-                                w = np.exp(temper * (value - top))
-                                mass += w
-                                _mark(weight, a0, a1, b0, b1, c0, c1, w)
+                    if bests[slab] > cut:
+                        _profile(total, a0, a1, b0, b1, C, line)
+                        mass += _slab_weights(line, C, cut, top, temper, ahead, steps)
+                        for c in range(C):
+                            weight[a0, b0, c] += steps[c]
+                            weight[a0, b1, c] -= steps[c]
+                            weight[a1, b0, c] -= steps[c]
+                            weight[a1, b1, c] += steps[c]
+                    slab += 1
     whole = mass + np.exp(min(log_none - temper * top, 700.0))
     _spread(weight, A, B, C, whole, posterior)
     return np.log(mass) + temper * top - _log_boxes(A, B, C)
@@ -120,14 +155,14 @@ def _log_boxes(A, B, C):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def boxes_posterior(evidence, shape, temper, most, gain, total, weight, line, extra, posterior):  # type: ignore[no-untyped-def]
+def boxes_posterior(evidence, shape, temper, most, gain, total, weight, lines, bests, extra, posterior):  # type: ignore[no-untyped-def]
     """The same for up to `most` boxes, found one after another.
 
     Cells inside a box found before count neither for nor against the next one, which must be `gain` more likely (in
     logs, over all places it could have) than no further box. `evidence` is overwritten.
     """
     A, B, C = shape
-    score = box_posterior(evidence, shape, temper, 0.0, total, weight, line, posterior)
+    score = box_posterior(evidence, shape, temper, 0.0, total, weight, lines, bests, posterior)
     for _ in range(1, most):
         inside = 0
         for j in range(evidence.shape[0]):
@@ -136,25 +171,12 @@ def boxes_posterior(evidence, shape, temper, most, gain, total, weight, line, ex
                 inside += 1
         if inside == 0 or inside == evidence.shape[0]:
             break
-        box_posterior(evidence, shape, temper, _log_boxes(A, B, C) + gain, total, weight, line, extra)
+        box_posterior(evidence, shape, temper, _log_boxes(A, B, C) + gain, total, weight, lines, bests, extra)
         if extra.max() <= 0.5:
             break
         for j in range(evidence.shape[0]):
             posterior[j] = max(posterior[j], extra[j])
     return score
-
-
-@njit(nogil=True, cache=True)
-def _mark(weight, a0, a1, b0, b1, c0, c1, w):  # type: ignore[no-untyped-def]
-    """Add w to a box, as differences at its corners."""
-    weight[a0, b0, c0] += w
-    weight[a0, b0, c1] -= w
-    weight[a0, b1, c0] -= w
-    weight[a0, b1, c1] += w
-    weight[a1, b0, c0] -= w
-    weight[a1, b0, c1] += w
-    weight[a1, b1, c0] += w
-    weight[a1, b1, c1] -= w
 
 
 @njit(nogil=True, cache=True)
@@ -205,12 +227,13 @@ def outline_boxes(  # type: ignore[no-untyped-def]
     A, B, C = grid
     evidence, summed, local = np.empty(d), np.empty(A * B * C), np.empty(A * B * C)
     total, weight = np.empty((A + 1, B + 1, C + 1)), np.empty((A + 1, B + 1, C + 1))
-    line, extra = np.empty(C + 1), np.empty(A * B * C)
+    lines, extra = np.empty((3, C + 1)), np.empty(A * B * C)
+    bests = np.empty(A * (A + 1) // 2 * (B * (B + 1) // 2))
     for i in range(rows.shape[0]):
         cell_evidence(rows[i], donors[i], reference, spread, log_slab, n_levels, freedom, limit, evidence)
         summed[:] = 0.0
         for j in range(d):
             summed[block[j]] += evidence[j]
-        score[i] = boxes_posterior(summed, grid, temper, most, gain, total, weight, line, extra, local)
+        score[i] = boxes_posterior(summed, grid, temper, most, gain, total, weight, lines, bests, extra, local)
         for j in range(d):
             posterior[i, j] = local[block[j]]

@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,11 +66,15 @@ class SegmentEvidence:
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """`probability` (rows x columns) of being overwritten, `mask` where it is above 1/2, `evidence` per row."""
+    """`probability` (rows x columns) of being overwritten, `mask` where it is above 1/2, `evidence` per row.
+
+    `donors` are the context neighbours given the mask; -1 in rows whose mask was still changing.
+    """
 
     probability: FloatArray
     mask: BoolArray
     evidence: FloatArray
+    donors: IntArray
 
 
 class _Geometry:
@@ -163,20 +168,26 @@ def outline(
     geometry = _Geometry(reference)
     laid, order = geometry.laid(values), geometry.order
     settings = (evidence.spread[order], evidence.log_slab[order], evidence.n_levels[order], *SETTINGS)
-    posterior, score, mask = np.zeros(values.shape), np.zeros(len(values)), seed.copy()
-    result, blocks = np.zeros(values.shape), np.array(evidence.block)
-    k = min(N_CONTEXT, len(reference) - 1)
+    probability, score, mask = np.zeros(values.shape), np.zeros(len(values)), seed.copy()
+    blocks, k = np.array(evidence.block), min(N_CONTEXT, len(reference) - 1)
+    donors = np.full((len(values), k), -1, dtype=np.int64)
+    settled = np.zeros(len(values), dtype=bool)
     for _ in range(ROUNDS):
-        donors, _ = reference.nearest(values, mask, k, members=members, n_jobs=n_jobs)
+        rows = np.flatnonzero(~settled)
+        skips = None if members is None else members[rows]
+        donors[rows], _ = reference.nearest(values[rows], mask[rows], k, members=skips, n_jobs=n_jobs)
+        posterior, evidences = np.empty((len(rows), len(order))), np.empty(len(rows))
+        cells, near = laid[rows], donors[rows]
 
-        def work(b: slice, donors: IntArray = donors) -> None:
-            places = (blocks, evidence.grid)
-            outline_boxes(laid[b], donors[b], geometry.rows, *settings, *places, posterior[b], score[b])
+        def work(b: slice, cells: FloatArray = cells, near: IntArray = near, out: Any = (posterior, evidences)) -> None:
+            outline_boxes(cells[b], near[b], geometry.rows, *settings, blocks, evidence.grid, out[0][b], out[1][b])
 
-        in_row_blocks(len(values), n_jobs, work)
-        result[:, order] = posterior
-        mask = (result > 0.5) & ~np.isnan(values)
-        too_large = mask.mean(axis=1) > LARGEST
-        mask[too_large] = seed[too_large]
-        result[too_large] = seed[too_large]
-    return Outline(result, mask, score)
+        in_row_blocks(len(rows), n_jobs, work)
+        found = np.zeros((len(rows), len(order)))
+        found[:, order] = posterior
+        drawn = (found > 0.5) & ~np.isnan(values[rows])
+        too_large = drawn.mean(axis=1) > LARGEST
+        drawn[too_large] = found[too_large] = seed[rows[too_large]]
+        settled[rows] = (drawn == mask[rows]).all(axis=1)
+        mask[rows], probability[rows], score[rows] = drawn, found, evidences
+    return Outline(probability, mask, score, np.where(settled[:, None], donors, -1))
