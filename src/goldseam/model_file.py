@@ -1,7 +1,7 @@
 """The `.seam` model file: arrays and JSON in one safetensors file, never a pickle.
 
 A fitted object is walked once (`pack`): arrays become tensors, everything else becomes a JSON tree in the header's
-metadata, objects appear by the short names of `STORABLE` and no others. Reading back (`unpack`) builds only those
+metadata, objects appear by their names in `STORABLE` and no others. Reading back (`unpack`) builds only those
 classes, checks the checksum before anything is used, and lets every object that has a `check_state` method judge its
 own arrays: index arrays that compiled kernels follow must not lead outside.
 
@@ -45,13 +45,44 @@ FORMAT_VERSION: Final = 1
 MAX_HEADER: Final = 100_000_000
 MAX_DEPTH: Final = 200
 
-# What a model file may contain, and where it lives. Nothing else is ever built from a file.
-STORABLE: Final[dict[str, str]] = {
-    "Blocks": "goldseam.schema",
-    "Column": "goldseam.schema",
-    "Kind": "goldseam.schema",
-    "Schema": "goldseam.schema",
-}
+# What a model file may contain: classes by module and name within the package. Nothing else is ever built from a file.
+STORABLE: Final = frozenset(
+    {
+        "audit.Audit",
+        "conditional.boosted.Boosted",
+        "conditional.boosted.Forest",
+        "conditional.gaussian.Gaussian",
+        "conditional.layout.Layout",
+        "conditional.marginals.Marginals",
+        "constraints.Constraints",
+        "evidence.calibration.Calibration",
+        "evidence.model.Evidence",
+        "evidence.pool.Pool",
+        "evidence.prior.Prior",
+        "evidence.repair.Repairer",
+        "margin.estimator.GEMMEDClassifier",
+        "margin.fields.Fields",
+        "margin.fusion.SensorFusionClassifier",
+        "margin.machines.Machine",
+        "margin.repetition.Repetition",
+        "margin.trust.ClassField",
+        "margin.weighter.TrustWeighter",
+        "mending.Mender",
+        "mending.Policy",
+        "restorer.Restorer",
+        "schema.Blocks",
+        "schema.Column",
+        "schema.Kind",
+        "schema.Schema",
+        "separation.estimator.CorruptionSeparator",
+        "separation.fitting.Calibration",
+        "separation.model.SeparationModel",
+        "separation.reference.Reference",
+        "separation.scores.MemberRadii",
+        "separation.segments.SegmentEvidence",
+        "separation.tree.AttributeTree",
+    }
+)
 
 Arrays = dict[str, NDArray[Any]]
 T = TypeVar("T")
@@ -109,10 +140,11 @@ def _pack_array(value: NDArray[Any], arrays: Arrays, path: str) -> Any:
 
 
 def _pack_object(value: object, arrays: Arrays, path: str) -> Any:
-    name = type(value).__name__
-    if STORABLE.get(name) != type(value).__module__:
+    full_name = f"{type(value).__module__}.{type(value).__qualname__}"
+    name = full_name.removeprefix("goldseam.")
+    if name not in STORABLE or name == full_name:
         raise ParameterError(
-            f"{path} is a {type(value).__module__}.{name}, which a model file cannot hold. "
+            f"{path} is a {full_name}, which a model file cannot hold. "
             "Hint: only Goldseam's own estimators, plain values and arrays are stored."
         )
     if isinstance(value, Enum):
@@ -187,7 +219,8 @@ def _unpack_object(node: Any, arrays: Arrays, depth: int) -> Any:
     name = node["$object"]
     if name not in STORABLE:
         raise ModelFileError(f"The model file names the class {name!r}, which Goldseam does not store.")
-    cls: Any = getattr(import_module(STORABLE[name]), name)
+    module, _, attribute = name.rpartition(".")
+    cls: Any = getattr(import_module(f"goldseam.{module}"), attribute)
     if issubclass(cls, Enum):
         return cls(node["value"])
     state = {k: _unpack(v, arrays, depth + 1) for k, v in node["state"].items()}
