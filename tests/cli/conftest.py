@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tests.cli.stand_in import StandIn, install
+from tests.cli.stand_in import StandIn, installed
 
 N = 30_000
 
@@ -35,17 +37,22 @@ def damaged_table(n: int = N, seed: int = 2) -> pl.DataFrame:
     )
 
 
+@pytest.fixture(autouse=True)
+def stand_in(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The stand-in restorer, except where a module wants the real one."""
+    with nullcontext() if getattr(request.module, "REAL", False) else installed():
+        yield
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a reference, a damaged table, a model, and a slow model: read-only for the tests."""
-    install()
+    """A folder with a reference, a damaged table and models of three speeds: read-only for the tests."""
     path = tmp_path_factory.mktemp("shared")
-    clean_table().write_csv(path / "reference.csv")
+    reference = clean_table()
+    reference.write_csv(path / "reference.csv")
     damaged_table().write_csv(path / "incoming.csv")
     damaged_table().write_parquet(path / "incoming.parquet")
-    reference = clean_table()
-    kinds = {"id": "passthrough"}
-    StandIn(kinds=kinds).fit(reference).save(str(path / "model.seam"))
-    StandIn(kinds=kinds, seconds=0.4).fit(reference).save(str(path / "slow.seam"))
-    StandIn(kinds=kinds, seconds=3.0).fit(reference).save(str(path / "slowest.seam"))
+    with installed():
+        for name, seconds in (("model", 0.0), ("slow", 0.4), ("slowest", 3.0)):
+            StandIn(kinds={"id": "passthrough"}, seconds=seconds).fit(reference).save(str(path / f"{name}.seam"))
     return path

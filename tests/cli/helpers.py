@@ -47,10 +47,12 @@ def run(
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def start(*words: str | Path, cwd: Path | None = None, **options: Any) -> subprocess.Popen[bytes]:
+def start(
+    *words: str | Path, cwd: Path | None = None, program: list[str] = STAND_IN, **options: Any
+) -> subprocess.Popen[bytes]:
     """Start `goldseam` and return while it runs."""
     return subprocess.Popen(
-        [*STAND_IN, *map(str, words)],
+        [*program, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=cwd,

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from goldseam.model_file import STORABLE, save
+from goldseam import model_file
+from goldseam.model_file import save
 from goldseam.schema import MISSING, UNSEEN, Blocks, Schema
 from goldseam.seam import Restoration, Seam
 from goldseam.tables import Table, learn_schema
@@ -128,20 +131,27 @@ def _text(schema: Schema, blocks: Blocks, row: int, position: int) -> str | None
     return None if code == MISSING else "?" if code == UNSEEN else str(column.levels[code])
 
 
-def install() -> None:
-    """Let the command line use the stand-in."""
+@contextmanager
+def installed() -> Iterator[None]:
+    """Let the command line use the stand-in, for a while."""
+    real_module, real_names = sys.modules.get("goldseam.restorer"), model_file.STORABLE
     module = ModuleType("goldseam.restorer")
-    module.Restorer = StandIn  # type: ignore[attr-defined]
+    vars(module).update({"Restorer": StandIn, "StandIn": StandIn, "Findings": Findings, "Levels": Levels})
+    for cls in (StandIn, Findings):
+        cls.__module__ = "goldseam.restorer"
     sys.modules["goldseam.restorer"] = module
-    home = sys.modules[StandIn.__module__]
-    sys.modules.setdefault("tests.cli.stand_in", home)
-    for cls in (StandIn, Levels, Findings):
-        cls.__module__ = "tests.cli.stand_in"
-        STORABLE[cls.__name__] = "tests.cli.stand_in"
+    model_file.STORABLE = real_names | {"restorer.StandIn", "restorer.Findings"}  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        model_file.STORABLE = real_names  # type: ignore[misc]
+        del sys.modules["goldseam.restorer"]
+        if real_module is not None:
+            sys.modules["goldseam.restorer"] = real_module
 
 
 if __name__ == "__main__":
-    install()
     from goldseam.cli import main
 
-    main()
+    with installed():
+        main()

@@ -15,7 +15,7 @@ from goldseam.cli.kernel_cache import use_writable_cache
 __all__ = ["COMMANDS", "program", "run"]
 
 COMMANDS: Final = (
-    "fit", "check", "restore", "explain", "report", "audit", "train", "predict", "corrupt", "info",
+    "demo", "fit", "check", "restore", "explain", "report", "audit", "train", "predict", "bench", "corrupt", "info",
     "completion",
 )  # fmt: skip
 

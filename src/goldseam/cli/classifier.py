@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 
 from goldseam.errors import InputError
 from goldseam.margin import GEMMEDClassifier
-from goldseam.model_file import STORABLE
 from goldseam.schema import Blocks, Schema
 from goldseam.tables import Table, learn_schema
 
 __all__ = ["TableClassifier", "feature_matrix"]
 
 Floats = NDArray[np.float64]
-
-STORABLE.setdefault("TableClassifier", "goldseam.cli.classifier")
 
 
 def feature_matrix(blocks: Blocks, schema: Schema) -> Floats:
@@ -65,6 +62,15 @@ class TableClassifier:
         missing = "indicator" if np.isnan(features).any() else "raise"
         classifier = GEMMEDClassifier(missing=missing, **settings).fit(features, labels)
         return cls(target, schema, classifier)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a model file holds of it."""
+        return {"table_classifier": 1, "target": self.target, "schema": self.schema, "classifier": self.classifier}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TableClassifier:
+        """What `to_dict` took apart."""
+        return cls(data["target"], data["schema"], data["classifier"])
 
     @property
     def classes(self) -> list[Any]:

@@ -46,7 +46,9 @@ OS_HINTS: Final = {
 }
 
 
-HINTS: Final = {ModelFileError: "a model file comes from goldseam fit or goldseam train."}
+HINTS: Final[dict[type[GoldseamError], str]] = {
+    ModelFileError: "a model file comes from goldseam fit or goldseam train."
+}
 
 
 class Interrupted(BaseException):

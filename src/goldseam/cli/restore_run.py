@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from goldseam import model_file
 from goldseam.cli.cells import split_list
 from goldseam.cli.console import count
 from goldseam.cli.exits import Interrupted
@@ -315,33 +316,20 @@ class Run:
             "run": str(self.folder) if self.folder else None,
             "counts": dict(self.counts),
             "lines": self.session.bad_lines.to_dict(),
-            "levels": plain(described(self.job.levels)),
+            "levels": plain(asdict(self.job.levels)),
         }
-
-
-def described(levels: Any) -> Any:
-    """The table-level results as plain values, for the record."""
-    return (
-        levels.to_dict()
-        if hasattr(levels, "to_dict")
-        else asdict(levels)
-        if hasattr(levels, "__dataclass_fields__")
-        else levels
-    )
 
 
 def write_levels(levels: Any, path: Path) -> None:
     """Keep what was learnt of the table as a whole, so that a resumed run uses the same."""
-    from goldseam.model_file import save
-
-    save(levels, path)
+    model_file.save({item.name: getattr(levels, item.name) for item in fields(levels)}, path)
 
 
 def read_levels(path: Path) -> Any:
     """What `write_levels` kept."""
-    from goldseam.model_file import load
+    from goldseam.restorer import Levels
 
-    return load(path)
+    return Levels(**model_file.load(path))
 
 
 def _text(data: dict[str, Any]) -> str:

@@ -128,6 +128,10 @@ def load_model(path: str, wanted: type | tuple[type, ...] | None = None) -> Any:
     if place.is_dir():
         raise InputError(f"{path!r} is a folder, but a model file is needed. Hint: goldseam fit writes one.")
     model = load(place)
+    if isinstance(model, dict) and "table_classifier" in model:
+        from goldseam.cli.classifier import TableClassifier
+
+        model = TableClassifier.from_dict(model)
     if wanted is not None and not isinstance(model, wanted):
         names = wanted.__name__ if isinstance(wanted, type) else " or ".join(kind.__name__ for kind in wanted)
         raise ModelFileError(

@@ -30,6 +30,13 @@ from goldseam.cli.options import jobs_option, reading_options, seed_option, shar
     show_default=True,
     help="Whether the reference itself may hold damaged rows.",
 )
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "conditional", "boosted"]),
+    default="auto",
+    show_default=True,
+    help="Sources of evidence; conditional is fast, boosted adds trees for nonlinear dependence.",
+)
 @click.option("--grid", metavar="HxW", help="The columns are the pixels of an image, row by row: 16x16.")
 @click.option("--no-audit", is_flag=True, help="Skip the self-audit (faster; nothing is known of the quality).")
 @table_options
@@ -62,7 +69,7 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
             alarm_rate=options["alarm_rate"], error_control=options["error_control"], reference=options["trusted"],
             kinds={**dict.fromkeys(dates, "passthrough"), **kinds} or None, grid_shape=grid_shape(options["grid"]),
             audit=not options["no_audit"], missing_values=session.markers, n_jobs=options["jobs"],
-            random_state=options["seed"],
+            random_state=options["seed"], method=methods(options["method"]),
         )  # fmt: skip
         session.console.note(f"learning from {frame.height:,} rows and {frame.width} columns ...")
         with warnings.catch_warnings(record=True) as caught:
@@ -73,6 +80,13 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
                 session.console.warn(str(warning.message))
         restorer.save(output)
         _tell(session, restorer, frame, output)
+
+
+def methods(word: str) -> str | list[str]:
+    """What the restorer is told."""
+    if word == "auto":
+        return word
+    return ["conditional"] if word == "conditional" else ["conditional", "boosted"]
 
 
 def _tell(session: Any, restorer: Any, frame: Any, output: str) -> None:

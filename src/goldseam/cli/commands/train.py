@@ -74,7 +74,7 @@ def command(files: tuple[str, ...], target: str, output: str, trust: str | None,
         model = TableClassifier.train(
             labelled.drop("goldseam row"), target, {**dict.fromkeys(dates, "passthrough"), **kinds}, settings
         )
-        save(model, output)
+        save(model.to_dict(), output)
         if trust:
             _write_trust(model, labelled, options["key"], trust)
         _tell(session, model, labelled, output, unlabelled)
