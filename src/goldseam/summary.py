@@ -63,7 +63,7 @@ def summarise(restoration: Restoration) -> dict[str, Any]:
         "row_p_values": _p_value_counts(restoration.row_p_values),
         "columns": _columns(restoration, before, after, facts),
         "grid_shape": facts.get("grid_shape"),
-        "examples": _examples(restoration, before, after, facts.get("grid_shape"), first_row),
+        "examples": _examples(restoration, facts.get("grid_shape"), first_row),
         "timelines": _timelines(schema, before, after, changed, first_row) if facts.get("ordered") else None,
         "promises": facts.get("promises", []),
         "reference": {key: facts.get("reference", {}).get(key) for key in ("rows", "trust")},
@@ -177,13 +177,21 @@ def _edges(column: Column) -> list[float]:
 def _number_counts(values: Numbers, edges: Numbers) -> dict[str, Any]:
     seen = values[~np.isnan(values)]
     return {
-        "counts": np.histogram(seen, bins=edges)[0].tolist(),
+        "counts": _binned(seen, edges).tolist(),
         "below": int((seen < edges[0]).sum()),
         "above": int((seen > edges[-1]).sum()),
         "missing": len(values) - len(seen),
         "smallest": float(seen.min()) if len(seen) else None,
         "largest": float(seen.max()) if len(seen) else None,
     }
+
+
+def _binned(values: Numbers, edges: Numbers) -> NDArray[np.int64]:
+    """Counts over bins; bins of one width need no sorting, and numpy counts them alike to the last value."""
+    low, high = edges[0], edges[-1]
+    if low < high and np.array_equal(edges, np.linspace(low, high, len(edges))):
+        return np.histogram(values, bins=len(edges) - 1, range=(low, high))[0]
+    return np.histogram(values, bins=edges)[0]
 
 
 def _level_counts(codes: NDArray[np.int32], n_levels: int) -> dict[str, Any]:
@@ -205,26 +213,43 @@ def _reference_levels(names: Sequence[str], reference: Mapping[str, Any] | None)
 # --------------------------------------------------------------------------------------- rows: examples and time
 
 
-def _examples(
-    restoration: Restoration, before: Blocks, after: Blocks, grid_shape: Sequence[int] | None, first_row: int
-) -> list[dict[str, Any]]:
+def _examples(restoration: Restoration, grid_shape: Sequence[int] | None, first_row: int) -> list[dict[str, Any]]:
     """The rows with most damage as pictures, when the columns are the cells of a grid."""
-    positions = list(restoration.schema.number_positions)
-    if not grid_shape or math.prod(grid_shape) != len(positions):
+    if not grid_shape or math.prod(grid_shape) != len(restoration.schema.columns):
         return []
-    touched = (restoration.suspect | restoration.changed)[:, positions]
+    touched = restoration.suspect | restoration.changed
     damage = touched.sum(axis=1)
-    worst = [int(row) for row in np.argsort(-damage, kind="stable")[:EXAMPLES] if damage[row]]
+    worst = np.array([row for row in np.argsort(-damage, kind="stable")[:EXAMPLES] if damage[row]], dtype=np.int64)
+    before, after = _rows_before_and_after(restoration, worst)
     return [
         {
-            "row": first_row + row,
+            "row": first_row + int(row),
             "damage": int(damage[row]),
-            "before": _picture(before.numbers[row], grid_shape),
-            "after": _picture(after.numbers[row], grid_shape),
+            "before": _picture(before[i], grid_shape),
+            "after": _picture(after[i], grid_shape),
             "touched": _picture(touched[row].astype(np.float64), grid_shape),
         }
-        for row in worst
+        for i, row in enumerate(worst)
     ]
+
+
+def _rows_before_and_after(restoration: Restoration, rows: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+    """Some rows in full, as numbers: also columns modelled as categories or not at all, as flat pixels are."""
+    schema = restoration.schema
+    before = np.full((len(rows), len(schema.columns)), np.nan)
+    restored = before.copy()
+    for position, column in enumerate(schema.columns):
+        values = getattr(restoration.incoming.cells(column.name, schema.missing_values), "values", None)
+        before[:, position] = np.nan if values is None else values[rows]
+    restored[:, list(schema.number_positions)] = restoration.blocks.numbers[rows]
+    for block, position in enumerate(schema.category_positions):
+        levels = np.array([*map(_as_number, schema.columns[position].levels), np.nan])  # codes below zero hit the end
+        restored[:, position] = levels[np.maximum(restoration.blocks.codes[rows, block], -1)]
+    return before, np.where(restoration.changed[rows], restored, before)
+
+
+def _as_number(level: object) -> float:
+    return float(level) if isinstance(level, (int, float)) else math.nan
 
 
 def _picture(values: Numbers, grid_shape: Sequence[int]) -> list[list[float | None]]:

@@ -19,7 +19,7 @@ from goldseam.errors import InputError
 from goldseam.schema import Blocks
 from goldseam.seam import CAUSES, Restoration, Seam
 from goldseam.summary import CAUSES as SUMMARY_CAUSES
-from goldseam.summary import _picture, combine, json_schema, plain, summarise
+from goldseam.summary import _binned, _picture, combine, json_schema, plain, summarise
 from goldseam.tables import Table, learn_schema
 from tests.report import samples
 
@@ -90,6 +90,16 @@ def test_figures_by_hand() -> None:
     assert dict(zip(c["levels"], c["before"]["counts"], strict=True)) == {"a": 8, "b": 15}
     assert (c["before"]["unseen"], c["before"]["missing"], c["after"]["unseen"]) == (1, 1, 0)
     assert summary["mode"] == "restore"
+
+
+@given(low=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), seed=st.integers(0, 1000))
+def test_bins_of_one_width_are_counted_as_any_others(low: float, width: float, seed: int) -> None:
+    edges = np.linspace(low, low + width, 25)
+    inside = np.random.default_rng(seed).uniform(low - width / 5, low + 1.2 * width, 500)
+    values = np.concatenate([inside, edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)])
+    expected = [int(((a <= values) & (values < b)).sum()) for a, b in pairwise(edges)]
+    expected[-1] += int((values == edges[-1]).sum())
+    assert _binned(values, edges).tolist() == expected == np.histogram(values, bins=edges)[0].tolist()
 
 
 def test_a_check_changes_nothing_and_says_so() -> None:
@@ -206,3 +216,18 @@ def test_a_table_without_rows(tmp_path: Any) -> None:
 
     write_report(restoration, tmp_path / "report.html")
     assert "Nothing to mend in 0 rows" in (tmp_path / "report.html").read_text()
+
+
+def test_pictures_show_flat_and_small_integer_pixels_too() -> None:
+    """Pixels that never change pass through, and pixels with few values are categories; both belong to the picture."""
+    rng = np.random.default_rng(42)
+    clean = np.column_stack([np.zeros(40), rng.integers(0, 3, 40), rng.normal(size=40), rng.normal(size=40)])
+    damaged = clean.copy()
+    damaged[3] = [0.0, 9.0, 50.0, clean[3, 3]]
+    restoration = samples.restored(clean, damaged, {"grid_shape": [2, 2]})
+    assert len(restoration.schema.number_positions) == 2
+    (example,) = restoration.summary()["examples"]
+    assert example["row"] == 3
+    assert example["before"] == [[0.0, 9.0], [50.0, pytest.approx(clean[3, 3], rel=1e-4)]]
+    assert np.allclose(example["after"], clean[3].reshape(2, 2), rtol=1e-4)
+    assert example["touched"] == [[0.0, 1.0], [1.0, 0.0]]

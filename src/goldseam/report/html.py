@@ -24,6 +24,7 @@ from goldseam.seam import Seam
 __all__ = ["render_html", "require_jinja2"]
 
 DISTRIBUTIONS: Final = 18
+PIXELS: Final = 6  # columns that are cells of a picture say little on their own
 COLUMN_ROWS: Final = 120
 SHOWN_TIMELINES: Final = 8
 AUDIT_ROWS: Final = 40
@@ -73,7 +74,7 @@ def _page(summary: Mapping[str, Any], seam: Seam | str | Path, title: str) -> di
         "cannot_see": _cannot_see(summary["audit"]),
         "map": _map(ledger) if table["rows"] and summary["columns"] else None,
         "rows": [_row(story) for story in ledger.rows],
-        "columns": _columns(summary["columns"]),
+        "columns": _columns(summary["columns"], PIXELS if summary["examples"] else DISTRIBUTIONS),
         "pairs": _pairs(summary["examples"]),
         "timelines": _timelines(summary["timelines"]),
         "lines": [_line(line) for line in ledger.lines],
@@ -177,9 +178,9 @@ def _line(line: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _columns(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _columns(columns: Sequence[Mapping[str, Any]], n_drawn: int) -> dict[str, Any]:
     ranked = sorted(columns, key=lambda column: -_touched(column))
-    drawn = [(column, pictures.before_after(column)) for column in ranked[:DISTRIBUTIONS] if _touched(column)]
+    drawn = [(column, pictures.before_after(column)) for column in ranked[:n_drawn] if _touched(column)]
     return {
         "pictures": [_column_card(column, image) for column, image in drawn if image],
         "table": [{**column, "touched": _touched(column)} for column in ranked[:COLUMN_ROWS]],
