@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.covariance import LedoitWolf
-from tests.reference.evidence_gaussian import conditional_cells
 
 from goldseam.conditional import kernels
 from goldseam.conditional.gaussian import fit_gaussian, shrunk_covariance
 from goldseam.conditional.layout import Layout
 from goldseam.conditional.marginals import fit_marginals
 from goldseam.schema import MISSING, Blocks
+from tests.reference.evidence_gaussian import conditional_cells
 
 
 def test_covariance_is_ledoit_wolf(rng):

@@ -45,7 +45,8 @@ def test_scores_are_normal_and_rise(rng):
     column = rng.lognormal(size=1000)
     marginals = fit_marginals(numbers(column), NO_LEVELS)
     z = marginals.score(numbers(np.sort(column))).z[:, 0]
-    assert abs(z.mean()) < 0.01 and z.std() == pytest.approx(1.0, abs=0.02)
+    assert abs(z.mean()) < 0.01
+    assert z.std() == pytest.approx(1.0, abs=0.02)
     assert (np.diff(z) > 0).all()
     beyond = marginals.score(numbers(column.max() * np.array([1.0, 1.1, 2.0, 10.0]))).z[:, 0]
     assert (np.diff(beyond) > 0).all()
@@ -67,7 +68,8 @@ def test_the_expectation_of_the_whole_column_is_its_mean(rng):
 def test_uniform_against_marginal_is_large_where_the_reference_is_thin(rng):
     column = rng.exponential(size=2000)
     scores = fit_marginals(numbers(column), NO_LEVELS).score(numbers([0.1, 0.95 * column.max()]))
-    assert scores.even[0, 0] < 0.5 and scores.even[1, 0] > 10.0
+    assert scores.even[0, 0] < 0.5
+    assert scores.even[1, 0] > 10.0
 
 
 def test_density_of_a_normal_column_is_found_to_a_third(rng):
@@ -78,17 +80,24 @@ def test_density_of_a_normal_column_is_found_to_a_third(rng):
     assert np.abs(np.log(density / (np.exp(-x * x / 2) / np.sqrt(2 * np.pi)))).max() < 0.35
 
 
-def test_skewed_columns_may_hold_giants_and_even_ones_not(rng):
+def test_skewed_columns_have_a_heavy_side_and_even_ones_not(rng):
     skewed, even = rng.exponential(size=300), rng.normal(size=300)
     marginals = fit_marginals(numbers(skewed, even), NO_LEVELS)
-    rows = numbers([2.0 * skewed.max(), 20.0 * skewed.max()], [2.0 * even.max(), 1.1 * even.max()]).numbers
-    assert marginals.natural_giants(rows).tolist() == [[True, False], [False, False]]
+    rows = numbers([1.5 * skewed.max(), -1.0], [2.0 * even.max(), 2.0 * even.min()]).numbers
+    assert marginals.on_heavy_side(rows).tolist() == [[True, False], [False, False]]
+
+
+def test_distance_beyond_the_range(rng):
+    marginals = fit_marginals(numbers(np.arange(101.0)), NO_LEVELS)
+    rows = numbers([50.0, 100.0, 150.0, -100.0, np.nan]).numbers
+    assert marginals.beyond_range(rows)[:, 0].tolist() == [0.0, 0.0, 1.0, 2.0, 0.0]
 
 
 def test_missing_numbers_say_nothing_and_an_empty_column_is_no_crash():
     marginals = fit_marginals(numbers([np.nan] * 12, np.arange(12.0)), NO_LEVELS)
     scores = marginals.score(numbers([np.nan, 3.0], [np.nan, 4.0]))
-    assert np.isnan(scores.z[0]).all() and scores.even[0].tolist() == [1.0, 1.0]
+    assert np.isnan(scores.z[0]).all()
+    assert scores.even[0].tolist() == [1.0, 1.0]
     assert np.isfinite(scores.z[1]).all()
 
 
@@ -97,4 +106,5 @@ def test_categories_missing_unseen_and_rare():
     marginals = fit_marginals(Blocks(np.empty((99, 0)), codes), np.array([2]))
     ratio = marginals.code_ratio(np.array([[0], [1], [MISSING], [UNSEEN]], dtype=np.int32))[:, 0]
     assert ratio[:2] == pytest.approx([100 / 90.5 / 2, 100 / 9.5 / 2])
-    assert ratio[2] == 1.0 and ratio[3] == pytest.approx(UNSEEN_SLAB * 100)
+    assert ratio[2] == 1.0
+    assert ratio[3] == pytest.approx(UNSEEN_SLAB * 100)

@@ -146,8 +146,10 @@ def test_gaps_are_filled_and_are_no_evidence(model, rng):
     gaps.codes[::7, 0] = MISSING
     found, repairs = model.repair(gaps)
     assert found.flagged.mean() < 0.12
-    assert not found.suspect[:, 1:9][holes].any() and (found.cell_p_values[:, 1:9][holes] == 1.0).all()
-    assert np.isfinite(repairs.blocks.numbers).all() and (repairs.blocks.codes >= 0).all()
+    assert not found.suspect[:, 1:9][holes].any()
+    assert (found.cell_p_values[:, 1:9][holes] == 1.0).all()
+    assert np.isfinite(repairs.blocks.numbers).all()
+    assert (repairs.blocks.codes >= 0).all()
     sd = clean.numbers.std(0)
     error = ((repairs.blocks.numbers - clean.numbers) / sd)[holes]
     blunt = ((clean.numbers.mean(0) - clean.numbers) / sd)[holes]
@@ -183,13 +185,14 @@ def test_an_unseen_level_is_strong_evidence(model, rng):
 )
 def test_a_prior_that_is_wrong_costs_little(rng, prior):
     fitted = fit_evidence(draw(rng, 400), draw(rng, 200), SCHEMA, boosted=False, prior=prior, rng=rng)
-    clean, dirty, cells = damaged(rng)
+    clean, dirty, _cells = damaged(rng)
     found, repairs = fitted.repair(dirty)
     sd = clean.numbers.std(0)
     left = np.sum(((repairs.blocks.numbers - clean.numbers) / sd) ** 2) / np.sum(
         ((dirty.numbers - clean.numbers) / sd) ** 2
     )
-    assert found.flagged[::2].mean() > 0.85 and left < 0.4
+    assert found.flagged[::2].mean() > 0.85
+    assert left < 0.4
 
 
 @pytest.mark.parametrize("values", ["constant", "swapped", "zero"])

@@ -54,7 +54,8 @@ def test_the_better_expert_gets_the_weight(rng):
     by_expert = pool.number_weights[0, :-1].reshape(3, len(SCALES)).sum(1)
     assert by_expert[1] < 0.05
     center, width = pool.moments([good, bad])
-    assert np.abs(center - z).mean() < 0.2 and (width > 0).all()
+    assert np.abs(center - z).mean() < 0.2
+    assert (width > 0).all()
 
 
 def test_weights_sum_to_one_and_none_is_nil(rng):

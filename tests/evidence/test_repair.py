@@ -22,9 +22,10 @@ def test_gain_is_the_share_of_steps_that_were_right(rng):
     step = rng.choice((-1.5, 1.5), scores.size)
     wanted = np.where(damaged, step, 0.0)
     width, way = np.full(scores.size, 0.3), np.zeros(scores.size, dtype=np.int64)
-    repairer = Repairer(*fit_gain(scores, step, width, wanted, way), np.inf, np.empty(0))
+    no = np.zeros(scores.size, dtype=bool)
+    repairer = Repairer(*fit_gain(scores, step, width, no, wanted, way), np.inf, np.empty(0))
     at = np.array([-3.0, 0.0, 1.0, 4.0])
-    gain = repairer.gain(at, np.full(4, 1.5), np.full(4, 0.3))
+    gain = repairer.gain(at, np.full(4, 1.5), np.full(4, 0.3), no[:4])
     assert gain[0] == 0.0  # abstains
     assert gain[1:] == pytest.approx(1 / (1 + np.exp(-at[1:])), abs=0.12)
 
@@ -34,15 +35,22 @@ def test_one_kind_of_damage_that_repairs_would_harm_holds_them_back(rng):
     way = np.repeat([0, 1], 1000)
     step = np.full(2000, 1.5)
     wanted = np.where(way == 0, 1.5, 0.0)
-    knots, gains = fit_gain(scores, step, np.full(2000, 0.3), wanted, way)
-    both = Repairer(knots, gains, np.inf, np.empty(0)).gain(np.array([3.0]), np.array([1.5]), np.array([0.3]))
+    knots, gains = fit_gain(scores, step, np.full(2000, 0.3), np.zeros(2000, dtype=bool), wanted, way)
+    both = Repairer(knots, gains, np.inf, np.empty(0)).gain(
+        np.array([3.0]), np.array([1.5]), np.array([0.3]), np.array([False])
+    )
     assert both[0] == pytest.approx(0.25)  # half of the common 0.5 and of the least, 0
 
 
 def test_a_case_never_rehearsed_is_left_alone(rng):
     scores, few = rng.normal(size=500), np.full(500, 0.3)
-    knots, gains = fit_gain(scores, few, few, few, np.zeros(500, dtype=np.int64))
-    assert Repairer(knots, gains, np.inf, np.empty(0)).gain(np.array([9.0]), np.array([8.0]), np.array([0.3]))[0] == 0.0
+    knots, gains = fit_gain(scores, few, few, few > 1, few, np.zeros(500, dtype=np.int64))
+    assert (
+        Repairer(knots, gains, np.inf, np.empty(0)).gain(
+            np.array([9.0]), np.array([8.0]), np.array([0.3]), np.array([False])
+        )[0]
+        == 0.0
+    )
 
 
 def test_categories_switch_where_it_did_good():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def pattern_probability(pattern, usable, runs, order):
     total = 0.0
     for path in product(range(3), repeat=len(pattern)):
         weight = (1 - first, first / 2, first / 2)[path[0]]
-        for before, after in zip(path, path[1:], strict=False):
+        for before, after in pairwise(path):
             weight *= step[before, after]
         fits = all((path[a] > 0) == pattern[j] for a, j in enumerate(order) if usable[j])
         total += weight * fits

@@ -31,7 +31,6 @@ N_EDGES = 24
 LEAST_IN_BIN = 8
 SKEWED_SHAPE = 0.5
 HEAVY = 0.25  # a tail of at least this shape may hold natural giants
-GIANT = 3.0
 UNSEEN_SLAB = 0.05  # share of damaged category cells that hold something the reference never had
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
@@ -101,13 +100,18 @@ class Marginals:
             out[codes[:, j] == MISSING, j] = 1.0
         return out
 
-    def natural_giants(self, numbers: Floats) -> NDArray[np.bool_]:
-        """Values beyond the reference's range that a heavy tail may hold: less than GIANT times the range away (E5)."""
+    def on_heavy_side(self, numbers: Floats) -> NDArray[np.bool_]:
+        """Values on the side of their column's median where the tail is heavy: natural giants live there (E5)."""
+        heavy = self.tail_xi >= HEAVY
+        return np.where(numbers > self.center, heavy[:, 1], heavy[:, 0])
+
+    def beyond_range(self, numbers: Floats) -> Floats:
+        """How far outside the reference's range, in multiples of the reach from the median to that end; 0 inside."""
         top = self.knots[self.offsets[1:] - 1]
         bottom = self.knots[self.offsets[:-1]]
-        above = (numbers > top) & (numbers - top < GIANT * (top - self.center)) & (self.tail_xi[:, 1] >= HEAVY)
-        below = (numbers < bottom) & (bottom - numbers < GIANT * (self.center - bottom)) & (self.tail_xi[:, 0] >= HEAVY)
-        return above | below
+        above = (numbers - top) / np.maximum(top - self.center, 1e-12)
+        below = (bottom - numbers) / np.maximum(self.center - bottom, 1e-12)
+        return np.nan_to_num(np.maximum(np.maximum(above, below), 0.0))
 
     def unscore(self, mean: Floats, width: Floats) -> Floats:
         """Expected value in own units of numbers whose scores are normal (mean, width)."""

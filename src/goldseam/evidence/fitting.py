@@ -124,7 +124,7 @@ class Practice:
     odds: Floats
     cells: Floats
     changed: NDArray[np.bool_]
-    giant: NDArray[np.bool_]
+    natural: NDArray[np.bool_]
     way: Ints
     numbers: Floats
     codes: NDArray[np.int32]
@@ -146,12 +146,12 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
     beliefs = model.beliefs(rows)
     mended = model.mend(rows, beliefs.cell_scores)
     return Practice(
-        clean_odds=clean.odds,
+        clean_odds=clean.row_scores,
         clean_cells=clean.cell_scores,
-        odds=beliefs.odds,
+        odds=beliefs.row_scores,
         cells=beliefs.cell_scores,
         changed=rehearsal.changed,
-        giant=model.giants(rows, beliefs),
+        natural=model.natural(rows, beliefs),
         way=rehearsal.way,
         numbers=rehearsal.blocks.numbers,
         codes=rehearsal.blocks.codes,
@@ -183,13 +183,14 @@ def _learn(model: Evidence, practice: Practice, coverage: float) -> Evidence:
 
 def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], coverage: float) -> Repairer:
     at, spread = model.layout.number_cells, model.marginals.spread
-    use = seen[:, at] & ~practice.giant[:, at]
+    natural = practice.natural[:, at]
+    use = seen[:, at] & ~(natural & (model.marginals.beyond_range(practice.numbers) > 0.0))  # giants are not repaired
     step = np.nan_to_num(practice.mended_numbers - practice.numbers) / spread
     wanted = np.nan_to_num(practice.true_numbers - practice.numbers) / spread
     way = np.broadcast_to(practice.way[:, None], use.shape)[use]
-    knots, gains = fit_gain(practice.cells[:, at][use], step[use], practice.width[use], wanted[use], way)
+    knots, gains = fit_gain(practice.cells[:, at][use], step[use], practice.width[use], natural[use], wanted[use], way)
     half = Repairer(knots, gains, np.inf, np.empty(0))
-    moved = use & (half.gain(practice.cells[:, at], step, practice.width) > 0.0)
+    moved = use & (half.gain(practice.cells[:, at], step, practice.width, natural) > 0.0)
     distance = np.abs(practice.true_scores - practice.center) / practice.width
     column = np.broadcast_to(np.arange(len(at)), moved.shape)
     reach = fit_reach(distance[moved], column[moved], len(at), coverage)

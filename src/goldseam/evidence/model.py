@@ -18,7 +18,7 @@ from goldseam.evidence.calibration import Calibration
 from goldseam.evidence.pool import Pool
 from goldseam.evidence.posterior import Beliefs, Rows, believe, predictions, prepare_rows
 from goldseam.evidence.prior import Prior
-from goldseam.evidence.repair import CONTRADICTED, MOST_SUSPECT, TOO_WIDE, Repairer
+from goldseam.evidence.repair import CONTRADICTED, GIANT, MOST_SUSPECT, THIN, TOO_WIDE, Repairer
 from goldseam.schema import Blocks
 
 __all__ = ["Evidence", "Findings", "Mended", "Repairs"]
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found in n rows with p modelled cells each (table order); `giant`: far out, but as its column may be."""
+    """What was found in n rows with p modelled cells each (table order); `natural`: rare, but as its column may be."""
 
     row_scores: Floats
     row_p_values: Floats
@@ -39,7 +39,7 @@ class Findings:
     cell_p_values: Floats
     probabilities: Floats
     suspect: NDArray[np.bool_]
-    giant: NDArray[np.bool_]
+    natural: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -98,21 +98,23 @@ class Evidence:
         """Beliefs against the calibration."""
         beliefs = self.beliefs(rows)
         scores = beliefs.cell_scores
-        p_values = self.calibration.row_p_values(beliefs.odds)
+        p_values = self.calibration.row_p_values(beliefs.row_scores)
         flagged = p_values <= self.alarm_rate
         suspect = flagged[:, None] & (scores > self.calibration.cell_threshold)
         probabilities = np.where(beliefs.missing, 0.0, 1.0 / (1.0 + np.exp(-beliefs.logits)))
         cells = self.calibration.cell_p_values(scores)
         return Findings(
-            beliefs.odds, p_values, flagged, scores, cells, probabilities, suspect, self.giants(rows, beliefs)
+            beliefs.row_scores, p_values, flagged, scores, cells, probabilities, suspect, self.natural(rows, beliefs)
         )
 
-    def giants(self, rows: Rows, beliefs: Beliefs) -> NDArray[np.bool_]:
-        """Numbers beyond the range of a heavy-tailed column that their neighbours do not contradict."""
+    def natural(self, rows: Rows, beliefs: Beliefs) -> NDArray[np.bool_]:
+        """Rare numbers on the heavy side of their column that their neighbours do not contradict (E5)."""
         kappa = np.log(rows.slab.mean(0)) - beliefs.own
         at = self.layout.number_cells
+        beyond = self.marginals.beyond_range(rows.numbers)
+        rare = ((beyond > 0.0) & (beyond < GIANT)) | (rows.scores.even > THIN)
         out = np.zeros(kappa.shape, dtype=bool)
-        out[:, at] = self.marginals.natural_giants(rows.numbers) & (kappa[:, at] > -CONTRADICTED)
+        out[:, at] = rare & self.marginals.on_heavy_side(rows.numbers) & (kappa[:, at] > -CONTRADICTED)
         return out
 
     def mend(self, rows: Rows, scores: Floats) -> Mended:
@@ -134,17 +136,21 @@ class Evidence:
 
     def _apply(self, blocks: Blocks, rows: Rows, found: Findings, mended: Mended) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
+        outside = self.marginals.beyond_range(blocks.numbers) > 0.0
         step = np.nan_to_num(mended.values - blocks.numbers) / self.marginals.spread
         mendable = found.flagged[:, None]
-        gain = np.where(mendable, self.repairer.gain(found.cell_scores[:, numbers], step, mended.width), 0.0)
+        gain = np.where(
+            mendable,
+            self.repairer.gain(found.cell_scores[:, numbers], step, mended.width, found.natural[:, numbers]),
+            0.0,
+        )
         wanted = self.layout.join(gain > 0.0, mendable & (found.cell_scores[:, categories] >= self.repairer.switch))
         hopeless = (found.suspect.sum(1) > MOST_SUSPECT * self.layout.n_cells)[:, None] & np.ones(
             wanted.shape, dtype=bool
         )
-        vague = self.layout.join(
-            (mended.width > TOO_WIDE) & (rows.scores.even > 0.0), np.zeros(blocks.codes.shape, dtype=bool)
-        )
-        refused = wanted & (hopeless | vague | found.giant)
+        vague = self.layout.join((mended.width > TOO_WIDE) & ~outside, np.zeros(blocks.codes.shape, dtype=bool))
+        giant = self.layout.join(outside, np.zeros(blocks.codes.shape, dtype=bool)) & found.natural
+        refused = wanted & (hopeless | vague | giant)
         changed = (wanted & ~refused) | rows.missing
         move = np.where(rows.missing[:, numbers], 1.0, gain)
         old = np.where(np.isnan(blocks.numbers), mended.values, blocks.numbers)

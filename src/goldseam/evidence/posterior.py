@@ -6,8 +6,9 @@
 | (E-7) candidates weighted by the pseudo-likelihood | `kernels.candidate_weight` |
 | next candidate: the worst third of the suspects joins, the likelier sound come back | `kernels.belief_step` |
 | cell score = posterior logit + half of the cell's own log-likelihood ratio | `Beliefs.cell_scores` |
+| row score = log odds of the first round + half of the worst cell score | `Beliefs.row_scores` |
 
-The last line departs from E8.5: the chain spreads suspicion to neighbours, rightly inside a segment and wrongly between
+The third line departs from E8.5: the chain spreads suspicion to neighbours, rightly inside a segment and wrongly between
 two scattered cells of a weakly dependent table; the cell's own evidence sorts those out.
 """
 
@@ -35,6 +36,7 @@ WORST_SHARE = 1.0 / 3.0  # E3
 MOST_WITHHELD = 0.6  # E3
 OWN = 0.5  # weight of a cell's own evidence in its score
 OWN_LIMIT = 4.0
+WORST_CELL = 0.5  # weight of the worst cell in the row score
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,11 @@ class Beliefs:
         """Higher is more suspicious; -inf where nothing was observed."""
         scores = self.logits + OWN * np.clip(self.own, -OWN_LIMIT, OWN_LIMIT)
         return np.where(self.missing, -np.inf, scores)
+
+    @property
+    def row_scores(self) -> Floats:
+        """Higher is more suspicious. The first round detects rows, later rounds localise (E4)."""
+        return self.odds + WORST_CELL * np.maximum(self.cell_scores.max(1), -10.0)
 
     def take(self, rows: Any) -> Beliefs:
         return Beliefs(*(part[rows] for part in vars(self).values()))

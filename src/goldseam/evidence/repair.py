@@ -3,7 +3,7 @@
 | equation | function |
 |---|---|
 | repaired = x + g(score) (mean - x), g isotonic, learnt in rehearsal | `fit_gain`, `Repairer.gain` |
-| no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Repairer.decide` |
+| no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: mean +- q width in scores, q the conformal quantile of repaired cells in rehearsal | `fit_reach` |
 | a category changes when, in rehearsal, changing at its score did more good than harm | `fit_switch` |
 """
@@ -28,8 +28,11 @@ STEPS = (1.0, 2.5, 6.0)  # sizes of |mean - x| / sd, and
 WIDTHS = (0.45,)  # predicted widths that have a g of their own
 KNOTS, N_KNOTS = (-6.0, 14.0), 81
 LEAST_CELLS = 30
-CONTRADICTED = 2.0  # a giant is doubted when its neighbours make it e^2 times less likely than its column does
-CAUTION = 0.5
+CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
+GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range; it is reported, not repaired
+THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
+CAUTION = (0.5, 0.5, 0.25, 0.0)  # by size of step
+NATURAL_CAUTION = 0.5
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,11 @@ class Repairer:
     switch: float
     reach: Floats
 
-    def gain(self, scores: Floats, step: Floats, width: Floats) -> Floats:
-        """How far to move, 0 .. 1; 0 means leave alone. `step` = (mean - x) / sd, `width` of the predicted score."""
+    def gain(self, scores: Floats, step: Floats, width: Floats, natural: NDArray[np.bool_]) -> Floats:
+        """How far to move, 0 .. 1; 0 means leave alone. `step` = (mean - x) / sd, `width` of the predicted score,
+        `natural`: rare, but as its column may be."""
         position = np.searchsorted(self.knots, scores, side="right") - 1
-        gains = np.where(position < 0, 0.0, self.gains[_case(step, width), np.maximum(position, 0)])
+        gains = np.where(position < 0, 0.0, self.gains[_case(step, width, natural), np.maximum(position, 0)])
         return np.where(gains > ABSTAIN, gains, 0.0)
 
 
@@ -70,14 +74,20 @@ def isotonic(values: Floats, weights: Floats) -> Floats:
     return np.repeat(means, sizes)
 
 
-def _case(step: Floats, width: Floats) -> NDArray[np.int64]:
-    """Which g a cell has: by the size of the step offered and by how sure the prediction is."""
+def _case(step: Floats, width: Floats, natural: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Which g a cell has: by the size of the step offered, how sure the prediction is, whether x may be natural."""
     size = np.searchsorted(STEPS, np.abs(step), side="right")
-    return np.asarray(size * (len(WIDTHS) + 1) + np.searchsorted(WIDTHS, width, side="right"))
+    sure = np.where(natural, len(WIDTHS) + 1, np.searchsorted(WIDTHS, width, side="right"))
+    return np.asarray(size * (len(WIDTHS) + 2) + sure)
 
 
 def fit_gain(
-    scores: Floats, step: Floats, width: Floats, wanted: Floats, way: NDArray[np.int64]
+    scores: Floats,
+    step: Floats,
+    width: Floats,
+    natural: NDArray[np.bool_],
+    wanted: Floats,
+    way: NDArray[np.int64],
 ) -> tuple[Floats, Floats]:
     """g from rehearsed cells: `step` = (mean - x) / sd offered, `wanted` = (true - x) / sd needed; knots and gains.
 
@@ -85,8 +95,8 @@ def fit_gain(
     damage: a repair that pays on average but harms tables with one kind of damage is made by halves.
     """
     knots = np.linspace(KNOTS[0], KNOTS[1], N_KNOTS)
-    case = _case(step, width)
-    gains = np.zeros(((len(STEPS) + 1) * (len(WIDTHS) + 1), N_KNOTS))
+    case = _case(step, width, natural)
+    gains = np.zeros(((len(STEPS) + 1) * (len(WIDTHS) + 2), N_KNOTS))
     for k in range(len(gains)):
         use = case == k
         if use.sum() < LEAST_CELLS:
@@ -94,7 +104,9 @@ def fit_gain(
         parts = [use & (way == one) for one in np.unique(way)]
         curves = [_curve(knots, scores[part], step[part], wanted[part]) for part in parts if part.sum() >= LEAST_CELLS]
         common = _curve(knots, scores[use], step[use], wanted[use])
-        gains[k] = (1.0 - CAUTION) * common + CAUTION * np.min([common, *curves], axis=0)
+        size, sure = divmod(k, len(WIDTHS) + 2)
+        caution = NATURAL_CAUTION if sure > len(WIDTHS) else CAUTION[size]
+        gains[k] = (1.0 - caution) * common + caution * np.min([common, *curves], axis=0)
     return knots, gains
 
 
