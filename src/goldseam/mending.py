@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.constraints import Constraints
+from goldseam.discovery import FineCells
 from goldseam.errors import ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs
 from goldseam.schema import Blocks, Schema
@@ -53,7 +54,7 @@ class Policy:
         cost = np.array(_per_column(0.0 if costs is None else costs, names, "costs", 0.0), dtype=float)
         if not (np.isfinite(cost) & (cost >= 0)).all():
             raise ParameterError(
-                f"costs must be finite and at least 0; got {cost.min()!r}. Hint: 9 asks for 90 % probability."
+                f"costs must be finite and at least 0; got {cost.min():g}. Hint: 9 asks for 90 % probability."
             )
         chosen = np.array(actions)
         return cls(chosen == "flag", chosen == "quarantine", cost / (1.0 + cost))
@@ -114,6 +115,7 @@ class Mender:
 
     evidence: Evidence
     schema: Schema
+    fine: FineCells
     reference: Reference
     constraints: Constraints
     policy: Policy
@@ -124,8 +126,10 @@ class Mender:
         rows = evidence.rows(blocks)
         found = evidence.findings(rows)
         if cell_p_value is not None:
-            suspect = (found.cell_p_values <= cell_p_value) & ~rows.missing
-            found = replace(found, suspect=suspect, flagged=np.asarray(suspect.any(axis=1)))
+            p_values = self.fine.p_values(found.row_scores, found.cell_scores)
+            suspect = (p_values <= cell_p_value) & ~rows.missing
+            flagged = np.asarray(suspect.any(axis=1))
+            found = replace(found, cell_p_values=p_values, suspect=suspect, flagged=flagged)
         scores = np.where(found.flagged[:, None], found.cell_scores, -np.inf)
         repairs = evidence._apply(blocks, rows, found, evidence.mend(rows, scores))
         return self._decided(blocks, rows.missing, found, repairs, by_cell=cell_p_value is not None)

@@ -55,6 +55,7 @@ STORABLE: Final = frozenset(
         "conditional.layout.Layout",
         "conditional.marginals.Marginals",
         "constraints.Constraints",
+        "discovery.FineCells",
         "evidence.calibration.Calibration",
         "evidence.model.Evidence",
         "evidence.pool.Pool",

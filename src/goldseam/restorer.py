@@ -25,9 +25,11 @@ from goldseam import __version__, model_file
 from goldseam.audit import Audit, Outcome, audit
 from goldseam.constraints import Constraints
 from goldseam.contamination import believed_rows
+from goldseam.discovery import benjamini_hochberg, count_p_values, fit_fine_cells
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import InputError, ParameterError
 from goldseam.evidence import Evidence, Prior, fit_evidence
+from goldseam.explanation import Explanation, explain_row
 from goldseam.mending import Mended, Mender, Policy, joined
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import CAUSES, Restoration, Seam
@@ -209,8 +211,8 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng,
         )  # fmt: skip
         return Mender(
-            evidence, schema, _donor_reference(reference, schema), Constraints.of(self.constraints, schema),
-            Policy.of(self.policy, self.costs, schema),
+            evidence, schema, fit_fine_cells(evidence, blocks.take(calibration), rng), _donor_reference(reference, schema),
+            Constraints.of(self.constraints, schema), Policy.of(self.policy, self.costs, schema),
         )  # fmt: skip
 
     def _prior(self, schema: Schema) -> Prior:
@@ -343,13 +345,12 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def _levels_of(self, batches: Iterable[Blocks]) -> Levels:
         if self.error_control == "row":
             return Levels()
-        evidence = self.mender_.evidence
-        counts = np.zeros(evidence.calibration.cell_scores.size + 2, dtype=np.int64)
+        counts = count_p_values(np.empty(0))
         for blocks in batches:
-            found = evidence.judge(blocks, self.n_jobs)
-            ranks = np.rint(found.cell_p_values * (counts.size - 1)).astype(np.int64)
-            counts += np.bincount(ranks[np.isfinite(found.cell_scores)], minlength=counts.size)
-        return Levels(cell_p_value=_benjamini_hochberg(counts, self.alarm_rate))
+            found = self.mender_.evidence.judge(blocks, self.n_jobs)
+            p_values = self.mender_.fine.p_values(found.row_scores, found.cell_scores)
+            counts += count_p_values(p_values[np.isfinite(found.cell_scores)])
+        return Levels(cell_p_value=benjamini_hochberg(counts, self.alarm_rate))
 
     def _in_schema(self, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
         out = np.zeros((len(cells), len(self.schema_.columns)), dtype=bool)
@@ -416,6 +417,15 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.int64]:
         """1 for rows that are believed, -1 for those that are flagged at the alarm rate."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def explain(self, table: Any, row: int) -> Explanation:
+        """Why one row of a table was, or was not, flagged: its cells beside what the others make of them."""
+        check_is_fitted(self)
+        incoming = Table.read(table, self.missing_values)
+        if not 0 <= row < incoming.n_rows:
+            raise InputError(f"Row {row} was asked for, but the table has rows 0 to {incoming.n_rows - 1}.")
+        blocks = incoming.encode(self.schema_).take(slice(row, row + 1))
+        return explain_row(self.mender_, self.schema_, blocks, row, self.alarm_rate, self.reference_rows_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The columns of the reference, in order."""
@@ -526,15 +536,3 @@ def _row_threshold(evidence: Evidence, alarm_rate: float) -> float:
     scores = evidence.calibration.row_scores
     allowed = int(np.floor(alarm_rate * (scores.size + 1) + 1e-9)) - 1
     return float(scores[-1 - allowed]) if allowed >= 0 else float("inf")
-
-
-def _benjamini_hochberg(counts: NDArray[np.int64], rate: float) -> float:
-    """The largest p-value that Benjamini and Hochberg's step-up rule lets pass; `counts[r]` cells have p = r / N.
-
-    >>> _benjamini_hochberg(np.array([0, 5, 0, 0, 5]), 0.5)
-    0.25
-    """
-    p_values = np.arange(counts.size) / (counts.size - 1)
-    passed = np.cumsum(counts)
-    ok = (passed > 0) & (p_values * passed[-1] <= rate * passed)
-    return float(p_values[np.flatnonzero(ok)[-1]]) if ok.any() else 0.0

@@ -23,7 +23,7 @@ FLOORS = [
     {"corruption"},
     {*ROOMS},
     {"evidence"},
-    {"audit", "mending", "contamination"},
+    {"audit", "mending", "contamination", "discovery", "explanation"},
     {"restorer"},
     {"report"},
     {"cli", "review"},

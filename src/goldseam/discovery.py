@@ -1,0 +1,86 @@
+"""Cell-level error control: conformal p-values against cells that were fine, and Benjamini and Hochberg's rule.
+
+A fine cell looks worse in a damaged row than in a clean one: suspicion spreads to its neighbours. So a cell is compared
+with fine cells of rows that looked as odd as its own. Those come from rehearsal: calibration rows, half of them hurt on
+purpose, sorted into bins by the row's score. Within a bin the p-value is the conformal one. The rate that results is a
+promise for damage like that of the rehearsal, which is wide (runs and single cells; flat, plausible and far-off values),
+and the audit measures it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.evidence import Evidence
+from goldseam.evidence.rehearsal import hurt
+from goldseam.schema import Blocks
+
+__all__ = ["FineCells", "benjamini_hochberg", "fit_fine_cells"]
+
+Floats = NDArray[np.float64]
+
+REHEARSED_ROWS: Final = 2000
+N_BINS: Final = 6
+P_STEPS: Final = 100_000
+
+
+@dataclass(frozen=True)
+class FineCells:
+    """Scores of fine cells, sorted within bins of rows; `edges` are the row scores between the bins."""
+
+    edges: Floats
+    scores: Floats
+    offsets: NDArray[np.int64]
+
+    def p_values(self, row_scores: Floats, cell_scores: Floats) -> Floats:
+        """Share of fine cells, in rows as odd, that score at least as high; 1 where nothing was observed."""
+        out = np.ones(cell_scores.shape)
+        bins = np.searchsorted(self.edges, row_scores, side="right")
+        for b in range(len(self.edges) + 1):
+            rows = bins == b
+            fine = self.scores[self.offsets[b] : self.offsets[b + 1]]
+            above = fine.size - np.searchsorted(fine, cell_scores[rows], side="left")
+            out[rows] = (1.0 + above) / (1.0 + fine.size)
+        return out
+
+
+def fit_fine_cells(evidence: Evidence, calibration: Blocks, rng: np.random.Generator) -> FineCells:
+    """Rehearse damage on calibration rows and keep what fine cells scored."""
+    copies = max(2, REHEARSED_ROWS // len(calibration))
+    rows = calibration.take(np.tile(np.arange(len(calibration)), copies))
+    rehearsal = hurt(rows, evidence.marginals, evidence.layout, rng)
+    found = evidence.judge(rehearsal.blocks)
+    edges = np.unique(np.quantile(found.row_scores, np.arange(1, N_BINS) / N_BINS))
+    bins = np.searchsorted(edges, found.row_scores, side="right")
+    fine = ~rehearsal.changed & np.isfinite(found.cell_scores)
+    parts = [np.sort(found.cell_scores[bins == b][fine[bins == b]]) for b in range(len(edges) + 1)]
+    offsets = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
+    return FineCells(edges, np.concatenate(parts), offsets)
+
+
+def benjamini_hochberg(counts: NDArray[np.int64], rate: float) -> float:
+    """The largest p-value that the step-up rule lets pass; `counts[r]` cells have a p-value of at most r / N.
+
+    Counting in steps lets a table that comes in batches be surveyed without keeping its cells.
+
+    >>> benjamini_hochberg(np.array([0, 5, 0, 0, 5]), 0.5)
+    0.25
+    """
+    p_values = np.arange(counts.size) / (counts.size - 1)
+    passed = np.cumsum(counts)
+    ok = (passed > 0) & (p_values * passed[-1] <= rate * passed)
+    return float(p_values[np.flatnonzero(ok)[-1]]) if ok.any() else 0.0
+
+
+def count_p_values(p_values: Floats) -> NDArray[np.int64]:
+    """How many p-values fall into each step, rounded up: the sum over batches feeds `benjamini_hochberg`.
+
+    >>> count_p_values(np.array([0.0000049, 1.0]))[[1, P_STEPS]]
+    array([1, 1])
+    """
+    steps = np.ceil(p_values * P_STEPS - 1e-9).astype(np.int64)
+    return np.bincount(steps.ravel(), minlength=P_STEPS + 1)

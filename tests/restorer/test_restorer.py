@@ -1,0 +1,295 @@
+"""The restorer as its users meet it: promises, records, invariance, bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import goldseam as gs
+from goldseam.corruption import overwrite_intervals
+from goldseam.errors import InputError, MissingColumnError, ParameterError, SchemaError
+from goldseam.restorer import Restorer
+
+FAST: dict[str, Any] = {"method": ["conditional"], "audit": False, "random_state": 0}
+
+
+def mixed_table(n: int, seed: int) -> pd.DataFrame:
+    """Two factors behind five numbers, an integer and two categories."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, n))
+    noise = 0.2 * rng.normal(size=(n, 6))
+    return pd.DataFrame(
+        {
+            "x1": a + noise[:, 0],
+            "x2": a - b + noise[:, 1],
+            "x3": b + noise[:, 2],
+            "count": np.rint(50 + 10 * (a + noise[:, 3])).astype(int),
+            "x4": np.exp(0.5 * (b + noise[:, 4])),
+            "band": np.where(a + noise[:, 5] > 0, "high", "low"),
+            "x5": (a + b + noise[:, 0]).astype(np.float32),
+            "side": pd.Categorical(np.where(b > 0.3, "left", np.where(b < -0.3, "right", "middle"))),
+            "when": pd.date_range("2026-01-01", periods=n, freq="h"),
+        }
+    )
+
+
+REFERENCE = mixed_table(400, 1)
+CLEAN = mixed_table(300, 2)
+
+
+@pytest.fixture(scope="module")
+def restorer() -> Restorer:
+    return Restorer(**FAST).fit(REFERENCE)
+
+
+def damaged(frame: pd.DataFrame, seed: int = 3, rows: float = 0.5) -> tuple[pd.DataFrame, np.ndarray]:
+    damage = overwrite_intervals(frame, share=(0.2, 0.4), random_state=seed, reference=REFERENCE, rows=rows)
+    return damage.table, damage.cells
+
+
+def test_damage_is_found_localised_and_mended(restorer: Restorer) -> None:
+    table, cells = damaged(CLEAN)
+    result = restorer.restore(table)
+    hit = cells.any(axis=1)
+    flagged = result.row_p_values <= 0.05
+    assert flagged[hit].mean() > 0.8
+    spread = np.sqrt(0.05 * 0.95 * (1 / (~hit).sum() + 1 / restorer.row_counts_["calibration"]))
+    assert flagged[~hit].mean() < 0.05 + 3 * spread
+    assert 2 * (result.suspect & cells).sum() / (result.suspect.sum() + cells.sum()) > 0.65
+    numbers = ["x1", "x2", "x3", "x4", "x5"]
+    before = ((table[numbers] - CLEAN[numbers]) ** 2).to_numpy().sum()
+    after = ((result.table[numbers] - CLEAN[numbers]) ** 2).to_numpy().sum()
+    assert after < 0.4 * before
+    assert (result.table["side"] != CLEAN["side"]).sum() < (table["side"] != CLEAN["side"]).sum()
+
+
+def test_untouched_cells_come_back_bit_identical_and_undo_is_exact(restorer: Restorer) -> None:
+    table, _ = damaged(CLEAN)
+    result = restorer.restore(table)
+    touched = {(line["row"], line["column"]) for line in result.seam if line["observed"] != line["restored"]}
+    assert list(result.table.columns) == list(table.columns)
+    assert result.table.dtypes.tolist() == table.dtypes.tolist()
+    for name in table.columns:
+        rows = [row for row in range(len(table)) if (row, name) not in touched]
+        pd.testing.assert_series_equal(result.table[name].iloc[rows], table[name].iloc[rows], check_exact=True)
+    pd.testing.assert_frame_equal(result.undo(), table, check_exact=True)
+
+
+def test_clean_rows_that_are_not_flagged_are_not_touched(restorer: Restorer) -> None:
+    result = restorer.restore(CLEAN)
+    quiet = result.row_p_values > 0.05
+    pd.testing.assert_frame_equal(result.table[quiet], CLEAN[quiet], check_exact=True)
+    assert not result.changed[quiet].any()
+
+
+def test_gaps_are_filled_with_intervals_that_hold_the_truth(restorer: Restorer) -> None:
+    table = CLEAN.copy()
+    gaps = np.random.default_rng(0).random(len(table)) < 0.5
+    table.loc[gaps, "x2"] = np.nan
+    table.loc[gaps, "band"] = None
+    result = restorer.restore(table)
+    assert not result.table[["x2", "band"]].isna().any().any()
+    lines = result.seam.to_polars().filter(pl.col("column") == "x2", pl.col("cause") == "missing")
+    truth = CLEAN["x2"].to_numpy()[lines["row"].to_numpy()]
+    inside = (lines["low"].to_numpy() <= truth) & (truth <= lines["high"].to_numpy())
+    assert abs(inside.mean() - 0.9) < 0.1
+    assert (result.table["band"] == CLEAN["band"])[gaps].mean() > 0.85
+
+
+def test_every_line_of_the_seam_is_complete(restorer: Restorer) -> None:
+    table, _ = damaged(CLEAN)
+    frame = restorer.restore(table).seam.to_polars()
+    corrupt = frame.filter(pl.col("cause") == "corrupt")
+    assert corrupt.height > 50
+    assert corrupt["p_value"].null_count() == 0
+    assert corrupt["probability"].null_count() == 0
+    assert corrupt["donors"].list.len().min() == 3
+    assert corrupt["donors"].list.max().max() < len(REFERENCE)
+    numbers = corrupt.filter(pl.col("kind") == "continuous")
+    assert (numbers["low"] < numbers["high"]).all()
+    assert frame.select("row", "column").is_unique().all()
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_every_library_gives_the_same_cells(restorer: Restorer, library: str) -> None:
+    table, _ = damaged(CLEAN.drop(columns=["when", "side"]).assign(side=CLEAN["side"].astype(str), when=CLEAN["when"]))
+    other: Any = pl.from_pandas(table) if library == "polars" else pl.from_pandas(table).to_arrow()
+    ours, theirs = restorer.restore(table), restorer.restore(other)
+    assert type(theirs.table) is type(other)
+    assert theirs.seam.to_polars().equals(ours.seam.to_polars())
+
+
+@settings(max_examples=15)
+@given(order=st.permutations(range(40)), cut=st.integers(0, 40), n_jobs=st.sampled_from([None, 2]))
+def test_a_row_is_judged_by_itself(order: list[int], cut: int, n_jobs: int | None) -> None:
+    model = _FITTED.set_params(n_jobs=n_jobs)
+    table = _DAMAGED.iloc[:40]
+    whole = model.restore(table)
+    parts = [model.restore(table.iloc[order[:cut]]), model.restore(table.iloc[order[cut:]])]
+    p_values = np.concatenate([part.row_p_values for part in parts])
+    assert np.array_equal(p_values, whole.row_p_values[order])
+    joined = pd.concat([part.table for part in parts])
+    pd.testing.assert_frame_equal(joined, whole.table.iloc[order], check_exact=True)
+
+
+_FITTED = Restorer(**FAST).fit(REFERENCE)
+_DAMAGED, _ = damaged(CLEAN)
+
+
+def test_streams_number_their_rows(restorer: Restorer) -> None:
+    table, _ = damaged(CLEAN)
+    parts = list(restorer.restore_stream([table.iloc[:100], table.iloc[100:]]))
+    whole = restorer.restore(table)
+    assert gs.Seam.concat([part.seam for part in parts]) == whole.seam
+
+
+def test_check_changes_nothing_but_says_what_it_would(restorer: Restorer) -> None:
+    table, _ = damaged(CLEAN)
+    found = restorer.check(table)
+    pd.testing.assert_frame_equal(found.table, table, check_exact=True)
+    assert found.seam == restorer.restore(table).seam
+
+
+def test_fdr_control_holds_on_average() -> None:
+    model = Restorer(**{**FAST, "error_control": "fdr", "alarm_rate": 0.1}).fit(REFERENCE)
+    table, cells = damaged(CLEAN)
+    result = model.restore(table)
+    wrong = (result.suspect & ~cells).sum() / max(result.suspect.sum(), 1)
+    assert (result.suspect & cells).sum() > 0.15 * cells.sum()
+    assert wrong < 0.2
+    with pytest.raises(ParameterError, match=r"needs levels for a stream. Hint: levels=restorer.survey"):
+        next(model.restore_stream([table]))
+    levels = model.survey([table.iloc[:150], table.iloc[150:]])
+    streamed = list(model.restore_stream([table.iloc[:150], table.iloc[150:]], levels=levels))
+    assert gs.Seam.concat([part.seam for part in streamed]) == result.seam
+
+
+def test_a_contaminated_reference_keeps_its_promise() -> None:
+    dirty, cells = damaged(REFERENCE, seed=8)
+    few = np.arange(len(dirty)) % 5 == 0  # a fifth of the damaged half: a tenth of the rows
+    reference = pd.concat([dirty[few], REFERENCE[~few]])
+    model = Restorer(**{**FAST, "reference": "contaminated"}).fit(reference)
+    assert model.row_counts_["distrusted"] > 0.5 * cells[few].any(axis=1).sum()
+    table, truth = damaged(CLEAN)
+    flagged = model.restore(table).row_p_values <= 0.05
+    assert flagged[truth.any(axis=1)].mean() > 0.75
+    assert flagged[~truth.any(axis=1)].mean() < 0.12
+
+
+def test_fit_restore_judges_rows_by_models_that_have_not_seen_them() -> None:
+    table, cells = damaged(CLEAN, rows=0.15)
+    model = Restorer(**{**FAST, "reference": "contaminated"})
+    result = model.fit_restore(table)
+    flagged = result.row_p_values <= 0.05
+    hit = cells.any(axis=1)
+    assert flagged[hit].mean() > 0.5
+    assert flagged[~hit].mean() < 0.15
+
+
+def test_constraints_policies_and_costs_are_respected() -> None:
+    table, _ = damaged(CLEAN)
+    table.loc[:20, "x1"] = 40.0
+    bounded = Restorer(**{**FAST, "constraints": ["-0.5 <= x1 <= 0.5"]}).fit(REFERENCE).restore(table)
+    lines = bounded.seam.to_polars().filter(pl.col("column") == "x1", pl.col("cause") == "corrupt")
+    assert lines.height > 15
+    assert lines["restored"].cast(pl.Float64).abs().max() <= 0.5
+    flagged = Restorer(**{**FAST, "policy": {"x1": "flag"}}).fit(REFERENCE).restore(table)
+    assert (flagged.table["x1"] == table["x1"]).all()
+    assert set(flagged.seam.to_polars().filter(pl.col("column") == "x1")["cause"]) == {"refused"}
+    aside = Restorer(**{**FAST, "policy": {"x1": "quarantine"}}).fit(REFERENCE).restore(table)
+    pd.testing.assert_frame_equal(aside.table.iloc[:20], table.iloc[:20], check_exact=True)
+    assert aside.facts["quarantined"] >= 18
+    careful = Restorer(**{**FAST, "costs": 99.0}).fit(REFERENCE).restore(table)
+    assert careful.changed.sum() < bounded.changed.sum()
+
+
+def test_audit_measures_and_says_what_it_cannot_see() -> None:
+    model = Restorer(**{**FAST, "audit": True}).fit(REFERENCE)
+    report = model.audit_.to_dict()
+    kinds = {line["kind"]: line for line in report["damage"]}
+    assert kinds["interval"]["found"] > 0.7
+    assert kinds["interval"]["restored"] > 0.5
+    assert {line["name"] for line in report["columns"]} == set(REFERENCE.columns) - {"when"}
+    assert [promise["name"] for promise in report["promises"]] == ["row alarm rate", "interval coverage"]
+    assert report["rows"]["fit"] + report["rows"]["calibration"] + report["rows"]["audited"] == len(REFERENCE)
+    text = str(model.audit_)
+    assert "interval" in text
+    assert "Cannot see here:" in text
+
+
+def test_saved_models_decide_the_same(restorer: Restorer, tmp_path: Path) -> None:
+    restorer.save(tmp_path / "model.seam")
+    back = gs.load(tmp_path / "model.seam")
+    table, _ = damaged(CLEAN)
+    first, second = restorer.restore(table), back.restore(table)
+    pd.testing.assert_frame_equal(first.table, second.table, check_exact=True)
+    assert first.seam == second.seam
+    assert np.array_equal(first.row_p_values, second.row_p_values)
+
+
+def test_extra_columns_and_other_orders_pass(restorer: Restorer) -> None:
+    table, _ = damaged(CLEAN)
+    shuffled = table[table.columns[::-1]].assign(note="kept")
+    result = restorer.restore(shuffled)
+    assert list(result.table.columns) == list(shuffled.columns)
+    assert (result.table["note"] == "kept").all()
+    assert np.array_equal(result.row_p_values, restorer.restore(table).row_p_values)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"alarm_rate": 0.0}, "alarm_rate must lie strictly between 0 and 1; got 0.0"),
+        ({"coverage": 1.5}, "coverage .* got 1.5"),
+        ({"error_control": "cell"}, "error_control must be one of 'row', 'fdr'; got 'cell'"),
+        ({"reference": "dirty"}, "reference .* got 'dirty'"),
+        ({"method": ["forest"]}, "method .* got 'forest'"),
+        ({"groups": {"a": ["x1", "nope"]}}, "Group 'a' names column 'nope'"),
+        ({"groups": {"a": ["x1"], "b": ["x1"]}}, "Column 'x1' is in two groups, 'a' and 'b'"),
+        ({"constraints": ["x1 >= 3", "x1 <= 1"]}, "'x1' must be at least 3 and at most 1"),
+        ({"policy": {"x1": "ignore"}}, "policy of column 'x1' .* got 'ignore'"),
+        ({"policy": {"y": "flag"}}, "policy names column 'y'"),
+        ({"costs": -1.0}, "costs must be finite and at least 0; got -1"),
+    ],
+)
+def test_bad_settings_are_named(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Restorer(**{**FAST, **settings}).fit(REFERENCE)
+
+
+def test_bad_tables_are_named(restorer: Restorer) -> None:
+    with pytest.raises(InputError, match="at least 30 rows .* got 12"):
+        Restorer(**FAST).fit(REFERENCE.iloc[:12])
+    with pytest.raises(MissingColumnError, match="'x3'"):
+        restorer.restore(CLEAN.drop(columns="x3"))
+    with pytest.raises(SchemaError, match="'x1' .* 'oops' at row 2"):
+        restorer.restore(CLEAN.assign(x1=["1.5", "2.5", "oops", *["1.0"] * 297]))
+    with pytest.raises(InputError, match="modelled"):
+        Restorer(**FAST).fit(pd.DataFrame({"when": REFERENCE["when"], "same": 1.0}))
+
+
+@parametrize_with_checks([Restorer(method=["conditional"], audit=False, alarm_rate=0.2)])
+def test_scikit_learn_contract(estimator: Restorer, check: Any) -> None:
+    check(estimator)
+
+
+def test_explanations_name_the_damaged_cell(restorer: Restorer) -> None:
+    table = CLEAN.copy()
+    table.loc[5, "x3"] = 25.0
+    why = restorer.explain(table, row=5)
+    worst = max(why.to_dict()["cells"], key=lambda cell: cell["probability"] or 0.0)
+    assert why.flagged
+    assert worst["column"] == "x3"
+    assert worst["observed"] == 25.0
+    assert worst["low"] < CLEAN.loc[5, "x3"] < worst["high"]
+    assert "x3: 25, expected" in str(why)
+    with pytest.raises(InputError, match="Row 300 was asked for, but the table has rows 0 to 299"):
+        restorer.explain(table, row=300)
