@@ -36,7 +36,7 @@ class Findings:
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        return {"text": self.text, "damage": []}
+        return {"text": self.text, "damage": [{"kind": "out of range"}]}
 
     def __str__(self) -> str:
         return self.text

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from goldseam.cli.dialect import Dialect
-from goldseam.cli.kernels import NEWLINE, RETURN, capacity, find_fields, find_marks
+from goldseam.cli.kernels import NEWLINE, RETURN, find_fields, find_marks
 from goldseam.cli.streams import Utf8Stream, not_text
 from goldseam.errors import InputError
 
@@ -213,8 +213,8 @@ def _scan(text: bytes, dialect: Dialect, final: bool, max_records: int) -> _Scan
 def scan_unquoted(text: bytes, dialect: Dialect, max_records: int) -> _Scan:
     """The fields of text without quotes: whatever lies between two marks."""
     data = np.frombuffer(text, dtype=np.uint8)
-    marks = np.empty(capacity(data, ord(dialect.delimiter)), np.int32)
-    marks = marks[: find_marks(data, np.uint8(ord(dialect.delimiter)), np.uint8(NEWLINE), marks)]
+    room = np.empty(data.size + 1, np.int32)  # what is not written to takes no memory
+    marks = room[: find_marks(data, np.uint8(ord(dialect.delimiter)), np.uint8(NEWLINE), room)].copy()
     at_end = data[marks] == NEWLINE
     last = np.flatnonzero(at_end)[:max_records]
     n_fields = int(last[-1]) + 1 if last.size else 0
@@ -229,14 +229,13 @@ def scan_any(text: bytes, dialect: Dialect, final: bool, max_records: int) -> _S
     """The fields of any text, quotes understood."""
     data = np.frombuffer(text, dtype=np.uint8)
     separator = ord(dialect.delimiter)
-    room = capacity(data, separator)
-    starts, ends = np.empty(room, np.int32), np.empty(room, np.int32)
-    firsts = np.zeros(min(room, max_records) + 1, np.int64)
+    starts, ends = np.empty(data.size + 2, np.int32), np.empty(data.size + 2, np.int32)
+    firsts = np.zeros(min(data.size + 1, max_records) + 1, np.int64)
     n_records, n_fields, consumed, stray, unclosed = find_fields(
         data, separator, QUOTE, final, max_records, starts, ends, firsts
     )
     newlines = text.count(b"\n", 0, consumed)
-    fields = starts[:n_fields], ends[:n_fields], firsts[: n_records + 1]
+    fields = starts[:n_fields].copy(), ends[:n_fields].copy(), firsts[: n_records + 1].copy()
     return _Scan(n_records, consumed, newlines, stray, unclosed, *fields)
 
 

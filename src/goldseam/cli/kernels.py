@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-__all__ = ["capacity", "find_fields", "find_marks"]
+__all__ = ["find_fields", "find_marks"]
 
 NEWLINE = 10
 RETURN = 13
@@ -83,8 +81,3 @@ def find_fields(
             n_records, n_fields, consumed = n_records + 1, field + 1, size
             firsts[n_records] = n_fields
     return n_records, n_fields, consumed, stray, unclosed
-
-
-def capacity(data: NDArray[np.uint8], separator: int) -> int:
-    """No block has more fields than separators and newlines, and two at its end."""
-    return int(np.count_nonzero(data == separator) + np.count_nonzero(data == NEWLINE)) + 2

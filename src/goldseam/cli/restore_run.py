@@ -149,6 +149,8 @@ class Run:
         return fingerprint(self.inputs.paths, self.model, self.output, settings | {"limits": asdict(self.limits)})
 
     def _types(self) -> dict[str, Any]:
+        if self.output == "-" or format_of(Path(self.output)) in ("csv", "jsonl"):
+            return {}
         first = next((batch for batch in self.inputs.batches(self.limits) if len(batch)), None)
         if first is None:
             return dict.fromkeys(self.inputs.names, pl.String)

@@ -26,8 +26,10 @@ def command(model: str, **options: Any) -> None:
     from goldseam.summary import plain
 
     restorer = load_restorer(model)
-    audit = getattr(restorer, "audit_", None)
-    if audit is None:
-        raise InputError(f"Model {model!r} was fitted without an audit. Hint: fit it again without --no-audit.")
+    audit = restorer.audit_
+    if not audit.to_dict()["damage"]:
+        raise InputError(
+            f"Model {model!r} was fitted without an audit (--no-audit, or fewer than 200 rows). Hint: fit it again."
+        )
     console = Console(options["as_json"], options["quiet"], options["log_file"])
     console.result(plain(audit.to_dict()), str(audit))

@@ -93,7 +93,7 @@ def _tell(session: Any, restorer: Any, frame: Any, output: str) -> None:
     from goldseam.summary import plain
 
     schema = restorer.schema_
-    audit = getattr(restorer, "audit_", None)
+    audit = restorer.audit_ if restorer.audit_.to_dict()["damage"] else None
     data = {
         "model": output,
         "rows": frame.height,
