@@ -8,13 +8,24 @@
 | `calibration` | conformal ranks, thresholds |
 | `rehearsal` | damage for practice |
 | `repair` | how far to move a cell, when to refuse (E5, E8.7) |
-| `witness` | sources that judge cells but predict nothing (the tree) |
+| `interface` | how further sources take part: experts and witnesses |
 | `model`, `fitting` | all together |
 """
 
 from goldseam.conditional.source import CellPrediction, CellSource
 from goldseam.evidence.fitting import fit_evidence
+from goldseam.evidence.interface import UnitExpert, Witness
 from goldseam.evidence.model import Evidence, Findings, Repairs
 from goldseam.evidence.prior import Prior
 
-__all__ = ["CellPrediction", "CellSource", "Evidence", "Findings", "Prior", "Repairs", "fit_evidence"]
+__all__ = [
+    "CellPrediction",
+    "CellSource",
+    "Evidence",
+    "Findings",
+    "Prior",
+    "Repairs",
+    "UnitExpert",
+    "Witness",
+    "fit_evidence",
+]

@@ -21,6 +21,7 @@ from goldseam.conditional.masking import draw_masks
 from goldseam.conditional.source import CellSource
 from goldseam.errors import CalibrationWarning, InputError, ParameterError
 from goldseam.evidence.calibration import Calibration, best_threshold
+from goldseam.evidence.interface import Statement, UnitExpert, UnitSource, Witness, fit_statement
 from goldseam.evidence.model import Evidence
 from goldseam.evidence.pool import Pool, fit_pool
 from goldseam.evidence.posterior import predictions
@@ -47,7 +48,8 @@ def fit_evidence(
     schema: Schema,
     *,
     boosted: bool | None = None,
-    sources: Sequence[CellSource] = (),
+    sources: Sequence[CellSource | UnitExpert] = (),
+    witnesses: Sequence[Witness] = (),
     prior: Prior | None = None,
     alarm_rate: float = 0.05,
     coverage: float = 0.9,
@@ -55,8 +57,8 @@ def fit_evidence(
 ) -> Evidence:
     """Learn from reference rows, promise from calibration rows.
 
-    `boosted` adds the boosted expert to the Gaussian one; None: for 3 to 60 columns. `sources` are further experts,
-    fitted on the same reference rows.
+    `boosted` adds the boosted expert to the Gaussian one; None: for 3 to 60 columns. `sources` are further experts and
+    `witnesses` judges of cells without predictions (see `interface`), all fitted on the same reference rows.
     """
     if not 0.0 < alarm_rate < 1.0:
         raise ParameterError(
@@ -76,10 +78,15 @@ def fit_evidence(
     layout = layout_of(schema)
     marginals = fit_marginals(reference, np.array([len(column.levels) for column in schema.categories], dtype=np.int64))
     experts = _experts(reference, marginals, layout, boosted, rng)
+    experts += [_as_source(source, marginals, layout) for source in sources]
     blank = Evidence(
-        layout, marginals, (*experts, *sources), prior or Prior(), _NO_POOL, _NO_CALIBRATION, _NO_REPAIRER, alarm_rate
+        layout, marginals, tuple(experts), prior or Prior(), _NO_POOL, _NO_CALIBRATION, _NO_REPAIRER, alarm_rate
     )
-    return _calibrated(blank, calibration, coverage, rng)
+    return _calibrated(blank, calibration, witnesses, coverage, rng)
+
+
+def _as_source(source: CellSource | UnitExpert, marginals: Marginals, layout: Layout) -> CellSource:
+    return UnitSource(source, marginals, layout) if isinstance(source, UnitExpert) else source
 
 
 def _experts(
@@ -93,18 +100,38 @@ def _experts(
     return experts
 
 
-def _calibrated(blank: Evidence, calibration: Blocks, coverage: float, rng: np.random.Generator) -> Evidence:
+def _calibrated(
+    blank: Evidence, calibration: Blocks, witnesses: Sequence[Witness], coverage: float, rng: np.random.Generator
+) -> Evidence:
     rows = blank.rows(calibration)
     row_of, masks = _masked_copies(len(rows), blank.layout.n_cells, rng)
     answers = predictions(rows, blank.sources, masks, row_of)
     fold = rng.permutation(len(rows)) % FOLDS
+    heard = [witness.suspicion(calibration) for witness in witnesses]
+    statements = _statements(blank, calibration, witnesses, heard, rng)
     tries = []
     for k in range(FOLDS):
         use = fold[row_of] != k
         pool = fit_pool(rows.scores, row_of[use], [answer.take(use) for answer in answers], blank.marginals)
-        tries.append(_practise(replace(blank, pool=pool), calibration.take(np.flatnonzero(fold == k)), rng))
+        apart = tuple(one.without(fold == k, part) for one, part in zip(statements, heard, strict=True))
+        model = replace(blank, pool=pool, statements=apart)
+        tries.append(_practise(model, calibration.take(np.flatnonzero(fold == k)), rng))
     pool = fit_pool(rows.scores, row_of, answers, blank.marginals)
-    return _learn(replace(blank, pool=pool), _joined(tries), coverage)
+    return _learn(replace(blank, pool=pool, statements=statements), _joined(tries), coverage)
+
+
+def _statements(
+    blank: Evidence,
+    calibration: Blocks,
+    witnesses: Sequence[Witness],
+    heard: Sequence[Floats],
+    rng: np.random.Generator,
+) -> tuple[Statement, ...]:
+    if not witnesses:
+        return ()
+    rehearsal = hurt(calibration, blank.marginals, blank.layout, rng)
+    pairs = zip(witnesses, heard, strict=True)
+    return tuple(fit_statement(one, part, rehearsal.blocks, rehearsal.changed) for one, part in pairs)
 
 
 def _masked_copies(n_rows: int, n_cells: int, rng: np.random.Generator) -> tuple[Ints, NDArray[np.bool_]]:

@@ -15,6 +15,7 @@ from goldseam.conditional.layout import Layout
 from goldseam.conditional.marginals import Floats, Marginals
 from goldseam.conditional.source import CellSource
 from goldseam.evidence.calibration import Calibration
+from goldseam.evidence.interface import Statement
 from goldseam.evidence.pool import Pool
 from goldseam.evidence.posterior import Beliefs, Rows, believe, predictions, prepare_rows
 from goldseam.evidence.prior import Prior
@@ -65,6 +66,7 @@ class Evidence:
     calibration: Calibration
     repairer: Repairer
     alarm_rate: float
+    statements: tuple[Statement, ...] = ()
 
     def judge(self, blocks: Blocks, n_jobs: int | None = None) -> Findings:
         """Score rows and cells. A row's result depends on the model and the row alone."""
@@ -88,7 +90,9 @@ class Evidence:
 
     def rows(self, blocks: Blocks) -> Rows:
         """Rows as the rounds need them."""
-        return prepare_rows(blocks, self.marginals.score(blocks), self.layout, self.sources, self.prior)
+        extra = [statement.log_ratio(blocks) for statement in self.statements]
+        heard = np.sum(extra, axis=0) if extra else None
+        return prepare_rows(blocks, self.marginals.score(blocks), self.layout, self.sources, self.prior, heard)
 
     def beliefs(self, rows: Rows) -> Beliefs:
         """The joint posterior of some rows."""
@@ -126,7 +130,7 @@ class Evidence:
         offsets = self.pool.offsets
         best = [levels[:, offsets[j] : offsets[j + 1]].argmax(1) for j in range(len(offsets) - 1)]
         codes = np.stack(best, axis=1).astype(np.int32) if best else np.empty((len(rows), 0), dtype=np.int32)
-        return Mended(self.marginals.unscore(center, width), center, width, codes)
+        return Mended(self.marginals.unscore(center, width), center, width, codes, levels)
 
     def _repair(self, blocks: Blocks) -> tuple[Findings, Repairs]:
         rows = self.rows(blocks)
@@ -170,12 +174,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Mended:
-    """Predictions from the trusted cells: expected values in own units, their scores and widths, likeliest levels."""
+    """Predictions from the trusted cells: expected values in own units, their scores and widths, likeliest levels, and
+    the probabilities of all levels side by side."""
 
     values: Floats
     center: Floats
     width: Floats
     codes: NDArray[np.int32]
+    levels: Floats
 
 
 def _withheld(scores: Floats, missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
