@@ -165,7 +165,7 @@ TEXTS = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     names=st.lists(TEXTS, min_size=1, max_size=4, unique=True),
     cells=st.lists(TEXTS, min_size=1, max_size=6),

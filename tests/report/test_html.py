@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from goldseam.errors import InputError, MissingDependencyError
-from goldseam.report import audit_html, render_html, short_html, write_report
+from goldseam.report import audit_html, render_html, render_markdown, short_html, write_report
 from goldseam.seam import CAUSES, Seam
 from tests.report import samples
 from tests.report.inert import executable
@@ -52,6 +52,15 @@ def test_the_page_says_what_happened() -> None:
     for part in ("promises", "map", "rows", "columns", "changes", "audit", "reference", "how"):
         assert f'id="{part}"' in html
         assert f'href="#{part}"' in html
+
+
+def test_a_refused_cell_stays() -> None:
+    restoration = samples.mixed()
+    seam = Seam.of(row=[4], column=["age"], kind=["integer"], cause=["refused"], observed=["910"], restored=["910"])
+    html = render_html(restoration.summary(), seam)
+    assert '<span class="kept"><bdi>910</bdi></span> <i>stays</i>' in html
+    assert 'class="old"' not in html
+    assert "910 stays" in render_markdown(restoration.summary(), seam)
 
 
 def test_pictures_and_timelines_appear_when_declared() -> None:

@@ -103,7 +103,7 @@ def _lines(lines: Sequence[Mapping[str, Any]], n_lines: int) -> str:
         (
             in_markdown(line["column"], 40),
             line["cause"],
-            f"{in_markdown(cell(line['observed'], line['kind']))} → {in_markdown(cell(line['restored'], line['kind']))}",
+            _change(line),
             "" if line["low"] is None else f"{figure(line['low'], 4)} … {figure(line['high'], 4)}",
             count(line["row"]),
             p_value(line["p_value"]).replace("<", "&lt;"),
@@ -112,6 +112,11 @@ def _lines(lines: Sequence[Mapping[str, Any]], n_lines: int) -> str:
     ]
     shown = f"{count(len(rows))} of {count(n_lines)} lines.\n\n" if n_lines > len(rows) else ""
     return "## Changes\n\n" + shown + _table(("column", "cause", "change", "interval", "row", "p-value"), rows, right=2)
+
+
+def _change(line: Mapping[str, Any]) -> str:
+    old, new = (in_markdown(cell(line[key], line["kind"])) for key in ("observed", "restored"))
+    return f"{old} stays" if line["cause"] == "refused" else f"{old} → {new}"
 
 
 def _audit(audit: Mapping[str, Any] | None) -> str:
