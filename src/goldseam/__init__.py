@@ -18,8 +18,10 @@ _HOMES = {
     "AttributeTree": "goldseam.separation",
     "CorruptionSeparator": "goldseam.separation",
     "GEMMEDClassifier": "goldseam.margin",
+    "RandomMixedField": "goldseam.field",
     "Restoration": "goldseam.seam",
     "Restorer": "goldseam.restorer",
+    "RestoringClassifier": "goldseam.restoring_classifier",
     "Seam": "goldseam.seam",
     "SensorFusionClassifier": "goldseam.margin",
     "TrustWeighter": "goldseam.margin",
@@ -29,11 +31,13 @@ _HOMES = {
 __all__ = [*_HOMES, "__version__"]
 
 if TYPE_CHECKING:
+    from goldseam.field import RandomMixedField as RandomMixedField
     from goldseam.margin import GEMMEDClassifier as GEMMEDClassifier
     from goldseam.margin import SensorFusionClassifier as SensorFusionClassifier
     from goldseam.margin import TrustWeighter as TrustWeighter
     from goldseam.model_file import load as load
     from goldseam.restorer import Restorer as Restorer
+    from goldseam.restoring_classifier import RestoringClassifier as RestoringClassifier
     from goldseam.seam import Restoration as Restoration
     from goldseam.seam import Seam as Seam
     from goldseam.separation import AttributeTree as AttributeTree

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from goldseam import __version__, model_file
 from goldseam.audit import Audit, Outcome, audit
 from goldseam.constraints import Constraints
-from goldseam.contamination import believed_rows
+from goldseam.contamination import believed_rows, features
 from goldseam.discovery import benjamini_hochberg, count_p_values, fit_fine_cells
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import InputError, ParameterError
@@ -43,7 +43,7 @@ __all__ = ["Levels", "Restorer"]
 
 Floats = NDArray[np.float64]
 
-LEAST_ROWS: Final = 30
+LEAST_ROWS: Final = 20
 CALIBRATION_SHARE: Final = 0.25
 AUDIT_SHARE: Final = 0.1
 LEAST_AUDIT: Final = 40
@@ -341,6 +341,25 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
 
         mended = joined(map_row_blocks(work, len(blocks), n_jobs=self.n_jobs, block=512))
         return mended.with_donors(self.reference_rows_)
+
+    def features(self, blocks: Blocks, *, soft: bool = True) -> Floats:
+        """Encoded rows after restoring, as numbers without gaps: robust units, then the levels of every category.
+
+        With `soft`, a category that was mended shows the probabilities of its levels in place of zeros and ones.
+        """
+        mended = self._mended(blocks, self._levels_of([blocks]))
+        hard = features(mended.blocks, self.schema_)
+        return self._softened(blocks, mended, hard) if soft and self.schema_.categories else hard
+
+    def _softened(self, blocks: Blocks, mended: Mended, hard: Floats) -> Floats:
+        evidence = self.mender_.evidence
+        withheld = np.where(mended.changed, 0.0, -np.inf)
+        levels = evidence.mend(evidence.rows(blocks), withheld).levels / np.sqrt(2.0)
+        changed = np.repeat(mended.changed[:, evidence.layout.category_cells], np.diff(evidence.pool.offsets), axis=1)
+        out = hard.copy()
+        first = len(self.schema_.numbers)
+        out[:, first:] = np.where(changed, levels, hard[:, first:])
+        return out
 
     def _levels_of(self, batches: Iterable[Blocks]) -> Levels:
         if self.error_control == "row":

@@ -24,7 +24,7 @@ FLOORS = [
     {*ROOMS},
     {"evidence"},
     {"audit", "mending", "contamination", "discovery", "explanation"},
-    {"restorer"},
+    {"restorer", "restoring_classifier"},
     {"report"},
     {"cli", "review"},
 ]
