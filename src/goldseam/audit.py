@@ -107,9 +107,9 @@ class Audit:
         return "\n".join([*lines, f"Cannot see here: {seen}."])
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from goldseam.report import audit_html
 
-        return f"<pre>{escape(str(self))}</pre>"
+        return audit_html(self.to_dict())
 
 
 _DAMAGE_TITLES: Final = {

@@ -292,5 +292,16 @@ class Restoration:
         """The restoration in figures: a plain dict, described by `summary.schema.json` in the package."""
         return summarise(self)
 
+    def save_report(self, path: str | Path, **options: Any) -> None:
+        """Write a report as HTML, Markdown or JSON, by suffix; options are those of `goldseam.report.write_report`."""
+        from goldseam.report import write_report
+
+        write_report(self, path, **options)
+
+    def _repr_html_(self) -> str:
+        from goldseam.report import short_html
+
+        return short_html(self)
+
     def __repr__(self) -> str:
         return f"<Restoration: {int(self.changed.sum())} of {self.changed.size} cells changed; {self.seam!r}>"
