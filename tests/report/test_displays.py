@@ -14,8 +14,10 @@ import pytest
 from goldseam.errors import InputError, MissingDependencyError
 from goldseam.report.displays.before_after import BeforeAfterDisplay
 from goldseam.report.displays.coverage import CoverageDisplay
-from goldseam.report.displays.palette import CAUSE_COLOURS, require_matplotlib
-from goldseam.seam import CAUSES
+from goldseam.report.displays.palette import BACKGROUND, CAUSE_COLOURS, require_matplotlib
+from goldseam.report.displays.seam_map import SeamMapDisplay
+from goldseam.report.ledger import read_ledger
+from goldseam.seam import CAUSES, Seam
 from tests.report import samples
 
 
@@ -61,6 +63,34 @@ def test_names_are_not_read_as_formulas() -> None:
     column = samples.mixed().summary()["columns"][1] | {"name": r"$\frac{1}{$ <b>"}
     BeforeAfterDisplay([column]).plot().figure_.canvas.draw()
     CoverageDisplay([r"$\frac{$"], [0.9], nominal=0.9).plot().figure_.canvas.draw()
+
+
+def test_the_seam_map_colours_blocks_by_cause() -> None:
+    from matplotlib.colors import to_rgba
+
+    restoration = samples.mixed()
+    display = SeamMapDisplay.from_restoration(restoration)
+    image = np.asarray(display.image_.get_array())
+    assert image.shape == (4, 200, 4)
+    assert image[1, 3] == pytest.approx(to_rgba(CAUSE_COLOURS["missing"]))
+    assert image[0, 3] == pytest.approx(to_rgba(CAUSE_COLOURS["corrupt"]))
+    assert image[0, 4] == pytest.approx(to_rgba(BACKGROUND))
+    assert [text.get_text() for text in display.legend_.get_texts()] == ["missing", "corrupt", "unseen"]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["age", "income", "city", "smoker"]
+
+
+def test_the_seam_map_of_a_large_table_is_small() -> None:
+    seam = Seam.of(row=[5, 999_999], column=["c7", "c499"], cause=["noise", "refused"])
+    cells = read_ledger(seam, [f"c{i}" for i in range(500)], 1_000_000).cell_map
+    image = np.asarray(SeamMapDisplay(cells).plot().image_.get_array())
+    assert image.shape[0] <= 48
+    assert image.shape[1] <= 240
+    assert (image != image[1, 1]).any(axis=2).sum() == 2
+
+
+def test_an_empty_seam_has_a_map() -> None:
+    display = SeamMapDisplay(read_ledger(Seam.of(row=[]), ["a"], 3).cell_map).plot()
+    assert display.legend_ is None
 
 
 def test_coverage_by_hand() -> None:

@@ -39,6 +39,19 @@ class CellMap:
     column_edges: NDArray[np.int64]
     names: Sequence[str]
 
+    causes: Sequence[str] = CAUSES
+
+    def leading(self) -> NDArray[np.int64]:
+        """The cause that a block is coloured by: noise only where nothing harder happened."""
+        hard, noise = self.counts.copy(), self.causes.index("noise")
+        hard[noise] = 0
+        return np.where(hard.any(axis=0), hard.argmax(axis=0), noise)
+
+    def shares(self) -> NDArray[np.float64]:
+        """Share of the cells of a block that have a line."""
+        size = np.outer(np.diff(self.row_edges), np.diff(self.column_edges))
+        return self.counts.sum(axis=0) / np.maximum(size, 1)
+
     @property
     def is_aggregated(self) -> bool:
         """Whether a block stands for more than one cell."""

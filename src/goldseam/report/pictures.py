@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from goldseam.report.ledger import CellMap
 from goldseam.report.svg import Markup, blocks_path, line_path, num, picture, png, steps_path, tag, text
 from goldseam.report.text import clipped, count, figure, rate, visible
-from goldseam.seam import CAUSES
 
 __all__ = ["bars", "before_after", "cell_map", "crack", "grid_pair", "promise", "share_bar", "timeline"]
 
@@ -54,17 +53,13 @@ def _map_names(cells: CellMap, height: float) -> dict[int, str]:
 
 
 def _map_layers(cells: CellMap, xs: Sequence[float], ys: Sequence[float], gap: float) -> list[Markup]:
-    """One path per cause and strength; noise shows only where nothing harder happened."""
-    hard = cells.counts.copy()
-    hard[CAUSES.index("noise")] = 0
-    leading = np.where(hard.any(axis=0), hard.argmax(axis=0), CAUSES.index("noise"))
-    total = cells.counts.sum(axis=0)
-    size = np.outer(np.diff(cells.row_edges), np.diff(cells.column_edges))
-    strength = np.searchsorted(SHARES, total / np.maximum(size, 1))
+    """One path per cause and strength."""
+    leading, shares = cells.leading(), cells.shares()
+    strength = np.searchsorted(SHARES, shares)
     layers = []
-    for i, cause in enumerate(CAUSES):
+    for i, cause in enumerate(cells.causes):
         for step in range(len(SHARES) + 1):
-            data = blocks_path((total > 0) & (leading == i) & (strength == step), xs, ys, gap)
+            data = blocks_path((shares > 0) & (leading == i) & (strength == step), xs, ys, gap)
             if data:
                 layers.append(tag("path", d=data, class_=f"c-{cause} s{step}"))
     return layers
