@@ -110,6 +110,13 @@ def test_auto_rule_equals_the_written_rule(rng, n):
         assert thresholds.auto_kept(np.sort(ell)) == auto_rule(ell)
 
 
+def test_a_meaningless_gap_costs_a_tenth_at_most(rng):
+    two_clusters = np.sort(np.concatenate([rng.normal(0, 1, 60), rng.normal(2.2, 0.5, 40)]))
+    assert thresholds.auto_kept(two_clusters) >= 90
+    apart = np.sort(np.concatenate([rng.normal(0, 1, 60), rng.normal(9.0, 0.5, 40)]))
+    assert thresholds.auto_kept(apart) == 60
+
+
 def test_gap_rule_never_looks_below_forty_percent():
     ell = np.array([0.0, 50.0, 51.0, 52.0, 53.0, 54.0, 57.0, 58.0, 59.0, 60.0])
     assert thresholds.gap_kept(ell) == 6

@@ -90,7 +90,7 @@ def test_paper_mode_runs_and_does_not_detect(ring):
 def test_precomputed_kernel_is_the_linear_one(ring):
     X, y, _, new, _ = ring
     direct = GEMMEDClassifier(linear_solver="libsvm", random_state=0, repetition=False).fit(X, y)
-    gram = GEMMEDClassifier(kernel="precomputed", random_state=0).fit(X @ X.T, y)
+    gram = GEMMEDClassifier(kernel="precomputed", loss_strength=1.0, random_state=0).fit(X @ X.T, y)
     np.testing.assert_allclose(gram.field_, direct.field_, atol=1e-8)
     np.testing.assert_allclose(gram.decision_function(new[:50] @ X.T), direct.decision_function(new[:50]), atol=1e-2)
     with pytest.raises(InputError, match="diagonal is not constant"):

@@ -49,6 +49,10 @@ def auto_rule(ell):
         lo, hi = max(n // 2, s1 - w), min(n - 1, s1 + w)
         if hi > lo:
             s1 = first_best(range(lo, hi + 1))
-    if s1 < s2 and gap[s1] >= 0.5 * 1.4826 * mad(v[1 : s1 + 1]) and s1 >= math.ceil(0.4 * n):
-        return s1
-    return s2
+    clear = s1 < s2 and gap[s1] >= 0.5 * 1.4826 * mad(v[1 : s1 + 1]) and s1 >= math.ceil(0.4 * n)
+    # the guard beyond (G-16): a gap that costs a share q of the class must be 1.4 q robust scales wide
+    top = math.ceil(0.9 * n)
+    for s in [s1, s2] if clear else [s2]:
+        if s >= top or gap[s] >= 1.4 * (1 - s / n) * max(1.4826 * mad(v[1 : s + 1]), 1e-3):
+            return s
+    return first_best(range(top, n))

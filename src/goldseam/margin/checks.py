@@ -75,8 +75,8 @@ def _not_negative(name: str, value: Any) -> None:
 def _strength(name: str, value: Any) -> None:
     if isinstance(value, str):
         if value != "auto":
-            raise _bad(name, "'auto' or a number of at least 0", value)
-    else:
+            raise _bad(name, "None, 'auto' or a number of at least 0", value)
+    elif value is not None:
         _not_negative(name, value)
 
 

@@ -52,10 +52,12 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         Neighbours per row within its class; a float is a fraction of the class, `'auto'` a quarter (5 if bipartite).
         Rows that failed together (segments of one recording) vouch for each other unless there are at least twice as many
         neighbours as such rows, or `groups` are given to `fit`.
-    trust_prior, field_strength, loss_strength : float
-        Prior trust p0, and how much field and loss count (lambda and beta). For C above 1 use beta = 1 / C.
-        `loss_strength='auto'` is for labels that may be wrong: 1 / C, or 4 / C where more than a tenth of the labels are on
-        the wrong side even among the surest rows (`flip_rate_`).
+    trust_prior, field_strength : float
+        Prior trust p0, and how much the field counts (lambda).
+    loss_strength : None, 'auto' or float
+        How much the loss counts (beta). None is 1 for the linear kernel and 0 for others, where a loss says more about the
+        shape of the boundary than about failures. For C above 1 use 1 / C. `'auto'` is for labels that may be wrong: 1 / C,
+        or 4 / C where more than a tenth of the labels are on the wrong side even among the surest rows (`flip_rate_`).
     threshold : 'auto', 'gap' or 'literal'
         Where sparse begins; `'literal'` is the rule and the regulariser as printed in the paper (two classes only).
     solver : 'mean-field' or 'gibbs'
@@ -122,7 +124,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         n_neighbors: str | int | float = "auto",
         trust_prior: float = 0.5,
         field_strength: float = 2.0,
-        loss_strength: float | str = 1.0,
+        loss_strength: float | str | None = None,
         threshold: str = "auto",
         solver: str = "mean-field",
         entropy: str = "leave-one-out",
@@ -236,9 +238,16 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- solving
 
+    def _first_loss_strength(self) -> float:
+        if isinstance(self.loss_strength, str):
+            return 1.0 / self.C
+        if self.loss_strength is None:
+            return float(isinstance(self.kernel, str) and self.kernel == "linear")
+        return float(self.loss_strength)
+
     def _solve(self, space: Space, rows: Floats, training: TrainingRows, g: Floats, seed: int) -> Solution:
         signs = fitting.class_signs(training.codes, len(self.classes_))
-        self.loss_strength_ = 1.0 / self.C if isinstance(self.loss_strength, str) else float(self.loss_strength)
+        self.loss_strength_ = self._first_loss_strength()
         if self.threshold == "literal" or self.solver == "gibbs":
             checks.require_two_classes(self.classes_, self.solver, self.threshold)
         if self.solver == "gibbs":

@@ -3,7 +3,7 @@
 =======  ==================================================================
 (G-4)    `literal_kept`: the widest gap anywhere, as printed
 (G-15)   `gap_kept`: the widest gap above 40 % of the rows
-(G-16)   `auto_kept`: a robust core, its nearest gap, guarded by (G-15)
+(G-16)   `auto_kept`: a robust core, its nearest gap, guarded by (G-15) and `_is_significant`
 (G-17)   `cut`: tau between the last row kept and the first one not kept
 (G-18)   `core_scale`: robust scale of the rows kept
 G5.5     `quantile_cut`: the widest quantile step, for very many rows
@@ -37,6 +37,8 @@ Floats = NDArray[np.float64]
 MAD_TO_SD = 1.4826
 MANY_ROWS = 10_000
 LOWEST_KEPT = 0.4
+MOST_KEPT = 0.9
+GAP_PER_SHARE = 1.4
 SMALLEST_SCALE = 1e-3
 
 
@@ -90,7 +92,21 @@ def auto_kept(ordered: Floats) -> int:
     fallback = gap_kept(ordered)
     clear = core < fallback and core >= math.ceil(LOWEST_KEPT * n)
     clear = clear and ordered[core] - ordered[core - 1] >= 0.5 * MAD_TO_SD * _mad(ordered[:core])
-    return core if clear else fallback
+    for kept in (core, fallback) if clear else (fallback,):
+        if _is_significant(ordered, kept):
+            return kept
+    return _widest_gap(ordered, math.ceil(MOST_KEPT * n), n - 1)
+
+
+def _is_significant(ordered: Floats, kept: int) -> bool:
+    """A gap that costs a share q of the class, above a tenth, must be 1.4 q robust scales wide.
+
+    Beyond (G-16): without it a class of several clusters loses its sparser ones at a gap of no meaning.
+    """
+    share = 1 - kept / len(ordered)
+    if kept >= math.ceil(MOST_KEPT * len(ordered)):
+        return True
+    return bool(ordered[kept] - ordered[kept - 1] >= GAP_PER_SHARE * share * core_scale(ordered, kept))
 
 
 def core_size(ordered: Floats) -> int:

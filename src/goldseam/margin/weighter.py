@@ -140,7 +140,7 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
                 f"{type(template).__name__} takes no sample_weight in fit, so trust cannot reach it. "
                 "Hint: choose an estimator that does; wrap the last step of a pipeline, not the pipeline."
             )
-        if isinstance(self.loss_strength, str):
+        if isinstance(self.loss_strength, str) or self.loss_strength is None:
             raise ParameterError(f"loss_strength must be a number, but is {self.loss_strength!r}. Hint: 0 or 1.")
         if self.threshold == "literal":
             raise ParameterError(
