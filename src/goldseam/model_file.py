@@ -57,6 +57,8 @@ STORABLE: Final = frozenset(
         "constraints.Constraints",
         "discovery.FineCells",
         "evidence.calibration.Calibration",
+        "evidence.interface.Statement",
+        "evidence.interface.UnitSource",
         "evidence.model.Evidence",
         "evidence.pool.Pool",
         "evidence.prior.Prior",
@@ -82,6 +84,7 @@ STORABLE: Final = frozenset(
         "separation.scores.MemberRadii",
         "separation.segments.SegmentEvidence",
         "separation.tree.AttributeTree",
+        "witnesses.TreeWitness",
     }
 )
 

@@ -38,6 +38,7 @@ from goldseam.separation.reference import Reference
 from goldseam.separation.tree import AttributeTree
 from goldseam.tables import Table
 from goldseam.validation import fit_blocks, new_blocks
+from goldseam.witnesses import TreeWitness, fit_tree_witness
 
 __all__ = ["Levels", "Restorer"]
 
@@ -52,6 +53,7 @@ MOST_DONORS: Final = 2000
 MOST_CALIBRATION: Final = 2000
 MOST_REFERENCE: Final = 20_000
 HISTOGRAM_BINS: Final = 30
+SOURCES: Final = ("conditional", "boosted", "tree")
 SCOPE: Final = "rows exchangeable with the reference; on average over reference and incoming rows"
 
 
@@ -72,9 +74,10 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         With `error_control="row"` the share of clean rows that may be flagged; with "fdr" the share of suspected cells
         that may in fact be fine.
     error_control : {"row", "fdr"}, default "row"
-    method : "auto" or list of {"conditional", "boosted"}, default "auto"
-        Sources of evidence. "conditional" is the Gaussian expert, "boosted" adds boosted trees per column: slower, and
-        worth it where columns depend on each other nonlinearly. "auto" uses both for 3 to 60 columns.
+    method : "auto" or list of {"conditional", "boosted", "tree"}, default "auto"
+        Sources of evidence. "conditional" is the Gaussian expert, which always takes part; "boosted" adds boosted trees
+        per column, slower, and worth it where columns depend on each other nonlinearly; "tree" adds the attribute tree,
+        which sees overwritten segments. "auto" takes boosted trees for 3 to 60 columns, and the tree for grids.
     kinds : mapping of column to kind, optional
         Overrules what is inferred, for example ``{"zip": "categorical"}``.
     groups : mapping of name to columns, optional
@@ -166,9 +169,11 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from a reference table what rows look like, calibrate, and audit."""
         self._check_parameters()
+        grid = self.grid_shape is not None  # pixels are numbers, constant ones too
         blocks, schema = fit_blocks(
-            self, X, kinds=self.kinds, max_levels=self.max_levels, missing_values=tuple(self.missing_values)
-        )
+            self, X, kinds=self.kinds, max_levels=self.max_levels, missing_values=tuple(self.missing_values),
+            small_integers=0 if grid else 10, constant="number" if grid else "passthrough",
+        )  # fmt: skip
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return self._fit_rows(blocks, schema, rng)
 
@@ -194,7 +199,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         _one_of("error_control", self.error_control, ("row", "fdr"))
         _one_of("reference", self.reference, ("clean", "contaminated"))
         for name in [] if self.method == "auto" else self.method:
-            _one_of("method", name, ("conditional", "boosted"))
+            _one_of("method", name, SOURCES)
 
     def _learn(
         self,
@@ -208,12 +213,16 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         reference = blocks.take(fitting)
         evidence = fit_evidence(
             reference, blocks.take(calibration), schema, boosted=boosted, prior=self._prior(schema),
-            alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng,
+            witnesses=self._witnesses(reference, schema, rng), alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng,
         )  # fmt: skip
         return Mender(
             evidence, schema, fit_fine_cells(evidence, blocks.take(calibration), rng), _donor_reference(reference, schema),
             Constraints.of(self.constraints, schema), Policy.of(self.policy, self.costs, schema),
         )  # fmt: skip
+
+    def _witnesses(self, reference: Blocks, schema: Schema, rng: np.random.Generator) -> tuple[TreeWitness, ...]:
+        wanted = self.grid_shape is not None if self.method == "auto" else "tree" in self.method
+        return (fit_tree_witness(reference, schema, self.grid_shape, rng),) if wanted else ()
 
     def _prior(self, schema: Schema) -> Prior:
         names = [schema.names[i] for i in schema.modelled_positions]

@@ -23,7 +23,7 @@ FLOORS = [
     {"corruption"},
     {*ROOMS},
     {"evidence"},
-    {"audit", "mending", "contamination", "discovery", "explanation"},
+    {"audit", "mending", "contamination", "discovery", "explanation", "witnesses"},
     {"restorer", "restoring_classifier"},
     {"report"},
     {"cli", "review"},
