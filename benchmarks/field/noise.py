@@ -24,9 +24,9 @@ def main(quick: bool) -> None:
         floors = noise.measure_floors(split.rows, refit, np.random.default_rng(0))
         for level in LEVELS:
             found = []
-            for repeat in range(2 if quick else 3 if name == "adult" else 6):
+            for repeat in range(2 if quick else 1 if name == "adult" else 6):
                 X, y = (split.test_numbers, split.test_codes) if level == 0 else damaged(split, level, 0.0, repeat)
-                found.append(noise.estimate(learnt.field, atoms, p0, X[:4000], y[:4000]))
+                found.append(noise.estimate(learnt.field, atoms, p0, X[:3000], y[:3000]))
                 if level == 0:
                     break
             gates = [noise.gate(f, floors) for f in found]

@@ -496,7 +496,7 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             rows = np.flatnonzero(~np.isinf(precision[:, s]))
             b = [a[rows, s] for a in (beliefs.cavity_mean, beliefs.cavity_variance, u, precision)]
             rising = np.cumsum(emission.atom_weights(self.atoms_, s, *b), axis=1)
-            values, _ = self.atoms_.column(s)
+            values = self.atoms_.values[self.atoms_.column(s)]
             p = ndtr((draws[:, rows, s] - beliefs.mean[rows, s]) / np.sqrt(beliefs.variance[rows, s]))
             for k in range(len(draws)):
                 out[k, rows, s] = values[np.minimum((rising < p[k][:, None]).sum(axis=1), len(values) - 1)]

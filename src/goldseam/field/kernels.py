@@ -618,12 +618,14 @@ def leave_one_out_rows(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def empirical_rows(  # type: ignore[no-untyped-def]
-    X, precision, group, centre, spread, atoms, log_share, starts, background, epsilon, mean, variance, genuine, log_density,
+    X, precision, group, centre, spread, atoms, log_share, widths, starts, background, epsilon,
+    mean, variance, genuine, log_density,
 ):  # fmt: skip
     """(F-31) to (F-33) for every number: posterior over the atoms of its column, from the cavity (centre, spread) of (F-30).
 
-    Cells with infinite precision keep mean and variance. `genuine` is g of (F-32), `log_density` log p(x; sigma) (0 where blank).
-    `log_share` holds log p_k + ½ min(a_k², 9); `background` is 1/W.
+    Cells with infinite precision keep mean and variance. `genuine` is g of (F-32), `log_density` log p(x; sigma) (0 where
+    blank). `log_share` holds log p_k and the division by N(0, 1); `background` is 1/W. An atom is a normal of variance
+    `widths`: 0 for values that repeat, wide where the training values are sparse.
     """
     size = 1
     for s in range(X.shape[1]):
@@ -636,6 +638,7 @@ def empirical_rows(  # type: ignore[no-untyped-def]
             if np.isinf(own):
                 continue
             a, base = atoms[starts[s] : starts[s + 1]], log_share[starts[s] : starts[s + 1]]
+            wide = widths[starts[s] : starts[s + 1]]
             K = a.shape[0]
             t, kappa = 1.0 / spread[i, s], centre[i, s]
             top = -np.inf
@@ -650,7 +653,8 @@ def empirical_rows(  # type: ignore[no-untyped-def]
             if own > 0.0:
                 for k in range(K):
                     d = a[k] - x
-                    weight[k] = prior[k] - 0.5 * own * d * d
+                    inflated = 1.0 + own * wide[k]
+                    weight[k] = prior[k] - 0.5 * own * d * d / inflated - 0.5 * np.log(inflated)
                     high = max(high, weight[k])
                 for k in range(K):
                     weight[k] = max(weight[k] - high, -600.0)
@@ -660,15 +664,22 @@ def empirical_rows(  # type: ignore[no-untyped-def]
             else:
                 for k in range(K):
                     weight[k] = prior[k]
-            mass, total, first, second = 0.0, 0.0, 0.0, 0.0
+            mass, total, first, second, inner = 0.0, 0.0, 0.0, 0.0, 0.0
             for k in range(K):
                 mass += prior[k]
                 total += weight[k]
-                first += weight[k] * a[k]
+                if own > 0.0:  # the atom's own normal meets the observation
+                    share = own * wide[k] / (1.0 + own * wide[k])
+                    prior[k] = a[k] + share * (x - a[k])
+                    inner += weight[k] * wide[k] / (1.0 + own * wide[k])
+                else:
+                    prior[k] = a[k]
+                    inner += weight[k] * wide[k]
+                first += weight[k] * prior[k]
             first /= total
             for k in range(K):
-                second += weight[k] * (a[k] - first) * (a[k] - first)
-            second /= total
+                second += weight[k] * (prior[k] - first) * (prior[k] - first)
+            second = (second + inner) / total
             if own > 0.0:
                 log_p = high + np.log(total / mass) + 0.5 * np.log(own / (2.0 * np.pi))
                 log_density[i, s] = log_p
