@@ -122,8 +122,10 @@ class CoverageDisplay:
         )  # fmt: skip
         ax.set_yticks(places, [clipped(name, 30).replace("$", r"\$") for name in self.names], fontsize=8)
         ax.set_xlabel("share of intervals that hold the truth")
+        ax.set_xlim(right=1.005)
+        ax.margins(y=0.15)
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize=8)
+        ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2)
         ax.invert_yaxis()
         self.ax_, self.figure_ = ax, ax.figure
         return self
