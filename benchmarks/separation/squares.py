@@ -39,6 +39,10 @@ def pipelines(rate: float) -> dict[str, tuple[bool, dict[str, Any]]]:
         f"**product, {mark}**": (False, {**GRID, "alarm_rate": rate}),
         f"product, α=.5, {mark}": (False, {**GRID, "alarm_rate": rate, "ranked_fraction": 0.5}),
         f"product, context-medoid, {mark}": (False, {**GRID, "alarm_rate": rate, "imputer": "context-medoid"}),
+        f"**product, context-regression, {mark}**": (
+            False,
+            {**GRID, "alarm_rate": rate, "imputer": "context-regression"},
+        ),
     }
 
 

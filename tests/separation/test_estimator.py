@@ -94,6 +94,7 @@ def test_decisions_agree_with_each_other(fitted):
         {"calibration": "recursion", "alarm_rate": 0.3},
         {"node_alarm_rate": 0.01},
         {"imputer": "context-medoid"},
+        {"imputer": "context-regression"},
         {"refine": False, "imputer": "sibling-nearest"},
         {"tree": (4, 8)},
         {"tree": AttributeTree.grid((2, 4, 4)).coarsened(2)},

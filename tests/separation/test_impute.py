@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from goldseam.separation import impute
+from goldseam.separation import impute, regression
 from goldseam.separation.reference import Reference
 from goldseam.separation.tree import AttributeTree
 
@@ -98,3 +98,35 @@ def test_two_gaussians_of_the_specification():
     assert found["nearest"][0] == pytest.approx(2.96, abs=0.2)
     assert found["map"][0] < 0.65 * found["nearest"][0]
     assert found["map"][1] - found["nearest"][1] > 0.035
+
+
+def test_regression_equals_the_conditional_mean_on_gaussian_data(rng):
+    mixing = rng.normal(size=(8, 8))
+    X = rng.normal(size=(2000, 8)) @ mixing
+    reference = line(X)
+    fitted = regression.learn_regression(reference, 10)
+    row, hidden = X[0], np.array([True, False, True, False, False, False, False, False])
+    o, m = ~hidden, hidden
+    covariance = np.cov(X, rowvar=False) + 0.1 * np.median(X.var(axis=0, ddof=1)) * np.eye(8)
+    expected = X.mean(axis=0)[m] + covariance[np.ix_(m, o)] @ np.linalg.solve(
+        covariance[np.ix_(o, o)], (row - X.mean(axis=0))[o]
+    )
+    plain = regression.ContextRegression(fitted.mean, fitted.precision, 1.0)
+    same = np.zeros(3, dtype=np.int64)  # a donor that is the row itself corrects to the row itself
+    np.testing.assert_allclose(regression.regress(reference, plain, row, hidden, same), row)
+    assert fitted.weight > 0
+    expectation = fitted.mean[m] - np.linalg.solve(
+        fitted.precision[np.ix_(m, m)], fitted.precision[np.ix_(m, o)] @ (row - fitted.mean)[o]
+    )
+    np.testing.assert_allclose(expectation, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_regression_abstains_where_columns_are_independent(rng):
+    fitted = regression.learn_regression(line(rng.normal(size=(60, 40))), 20)
+    assert fitted.weight < 1
+    mean = regression.ContextRegression(fitted.mean, fitted.precision, 0.0)
+    reference = line(rng.normal(size=(60, 40)))
+    hidden = np.arange(40) < 5
+    filled = regression.regress(reference, mean, np.zeros(40), hidden, np.arange(4))
+    np.testing.assert_allclose(filled[:5], reference.values[:4, :5].mean(axis=0))
+    assert (filled[5:] == 0).all()

@@ -62,11 +62,22 @@ def test_evidence_is_a_likelihood_ratio():
     reference = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 1.0], [np.nan, 1.0]])
     row, out = np.array([4.0, 1.0]), np.empty(2)
     donors, levels = np.arange(4), np.array([0, 3])
-    cell_evidence(row, donors, reference, np.array([0.5, 1.0]), np.array([-1.0, -np.log(3)]), levels, 4.0, 50.0, out)
+    cell_evidence(
+        row,
+        donors,
+        reference,
+        np.array([0.5, 1.0]),
+        np.array([-1.0, -np.log(3)]),
+        levels,
+        4.0,
+        50.0,
+        np.empty((3, 2)),
+        out,
+    )
     scale = np.sqrt(2 / 3 + 0.25)
     assert out[0] == pytest.approx(-1.0 - student(4, loc=1.0, scale=scale).logpdf(4.0))
     assert out[1] == pytest.approx(-np.log(3) - np.log((2 + 1 / 3) / 5))
-    cell_evidence(row * np.nan, donors, reference, np.ones(2), np.ones(2), levels, 4.0, 50.0, out)
+    cell_evidence(row * np.nan, donors, reference, np.ones(2), np.ones(2), levels, 4.0, 50.0, np.empty((3, 2)), out)
     assert out.tolist() == [0, 0]
 
 

@@ -51,9 +51,10 @@ def category_columns(schema: Schema) -> NDArray[np.bool_]:
 
 
 def learn_scaling(values: FloatArray, is_category: NDArray[np.bool_], method: str) -> tuple[FloatArray, FloatArray]:
-    """Centre and scale of every column from the reference rows: 'robust', 'range', 'common' or 'none'.
+    """Centre and scale of every column from the reference rows: 'robust', 'range', 'quantiles', 'common' or 'none'.
 
-    Robust: IQR as a standard deviation, else the standard deviation, else 1; 'common' is one range for all columns.
+    Robust: IQR as a standard deviation, else the standard deviation, else 1. Quantiles: from 1 % to 99 %, else the
+    range. 'common' is one range for all columns.
 
     >>> learn_scaling(np.array([[0.0], [1.0], [4.0]]), np.array([False]), "range")
     (array([0.]), array([4.]))
@@ -69,6 +70,9 @@ def learn_scaling(values: FloatArray, is_category: NDArray[np.bool_], method: st
         center[numbers], spread = low.min(), np.full(len(numbers), high.max() - low.min())
     elif method == "range":
         center[numbers], spread = low, high - low
+    elif method == "quantiles":
+        inner = np.subtract(*np.nanquantile(block, (0.99, 0.01), axis=0))
+        center[numbers], spread = np.nanmedian(block, axis=0), np.where(inner > 0, inner, high - low)
     else:
         center[numbers], spread = np.nanmedian(block, axis=0), _robust_spread(block)
     scale[numbers] = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)

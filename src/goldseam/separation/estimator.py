@@ -21,6 +21,7 @@ from goldseam.separation.impute import Filled
 from goldseam.separation.model import Evidence, Found, SeparationModel
 from goldseam.separation.reference import Reference
 from goldseam.separation.refine import learn_residuals
+from goldseam.separation.regression import learn_regression
 from goldseam.separation.segments import learn_evidence
 from goldseam.separation.tree import AttributeTree
 from goldseam.tables import Table
@@ -101,13 +102,14 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
     refine : bool, 'segments' or 'residuals'
         How the outline is drawn: True is 'segments', a posterior over all boxes or runs; 'residuals' thresholds
         smoothed residuals; False takes the declared nodes as they are.
-    imputer : 'context-mean', 'context-medoid', 'sibling-map', 'sibling-nearest' or a fitted imputer
-        The sibling imputers are the paper's and need `refine=False`. A fitted imputer must have been fitted on the
-        modelled columns, all of them numbers.
+    imputer : 'context-mean', 'context-medoid', 'context-regression', 'sibling-map', 'sibling-nearest' or a fitted imputer
+        The medoid copies a real combination; the regression is closer and slower. The sibling imputers are the
+        paper's and need `refine=False`. A fitted imputer must have been fitted on the modelled columns, all numbers.
     n_donors : int
         Reference rows that a cell is filled from.
-    scaling : 'auto', 'robust', 'range', 'common' or 'none'
-        'auto' is one common range on grids, else robust per column.
+    scaling : 'auto', 'robust', 'range', 'quantiles', 'common' or 'none'
+        'auto' is one common range on grids, robust (by the IQR) where there are categories, else by the 1 % and 99 %
+        quantiles.
     kinds : mapping of column name to kind, optional
         Overrules the inferred kinds of columns.
     missing_values : sequence of str
@@ -237,6 +239,8 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
             trust=None if trust is None else trust[rows],
             n_jobs=self.n_jobs,
         )
+        if self.imputer == "context-regression":
+            model = replace(model, regression=learn_regression(reference, self.n_donors))
         clean = values[held] if clean_rows is None else self._values(clean_rows)[1]
         model = self._with_outline(model, clean)
         weights = None if trust is None or clean_rows is not None else trust[held]
@@ -256,7 +260,7 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
         is_category = category_columns(self.schema_)
         method = self.scaling
         if method == "auto":
-            method = "common" if tree.shape is not None and not is_category.any() else "robust"
+            method = "robust" if is_category.any() else "common" if tree.shape is not None else "quantiles"
         center, scale = learn_scaling(values, is_category, method)
         self._check_fillable(tree, is_category)
         return Reference(values, tree, center, scale, is_category, float(self.ranked_fraction))
@@ -412,6 +416,8 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
 
     def _in_table(self, cells: NDArray[Any]) -> NDArray[Any]:
         """Cells of the modelled columns among all columns of the table."""
+        if cells.shape[1] == len(self.schema_.columns):
+            return cells
         result = np.zeros((len(cells), len(self.schema_.columns)), dtype=cells.dtype)
         result[:, list(self.schema_.modelled_positions)] = cells
         return result

@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 LEAST_REFERENCE = 10
-IMPUTERS = ("context-mean", "context-medoid", "sibling-map", "sibling-nearest")
+IMPUTERS = ("context-mean", "context-medoid", "context-regression", "sibling-map", "sibling-nearest")
 HIGHEST_LIMIT = 0.25  # a row that is no rarer than one in four at every node is never flagged
 
 
@@ -61,7 +61,7 @@ def check_settings(estimator: Any) -> None:
     _one_of("rule", estimator.rule, ("confirmed", "paper"))
     _one_of("scores", estimator.scores, ("continuous", "counted", "paper"))
     _one_of("refine", estimator.refine, (True, False, "segments", "residuals"))
-    _one_of("scaling", estimator.scaling, ("auto", "robust", "range", "common", "none"))
+    _one_of("scaling", estimator.scaling, ("auto", "robust", "range", "quantiles", "common", "none"))
     _check_imputer(estimator)
 
 

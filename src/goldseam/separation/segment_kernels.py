@@ -16,40 +16,54 @@ REACH = 20.0  # boxes whose weight is below exp(-20) of the best are left out
 
 
 @njit(nogil=True, cache=True)
-def cell_evidence(row, donors, reference, spread, log_slab, n_levels, freedom, limit, out):  # type: ignore[no-untyped-def]
-    """Log-likelihood ratio "overwritten : clean" of every cell of one row, within ±limit (E-slab, E-clean).
+def _donor_moments(donors, reference, count, mean, square):  # type: ignore[no-untyped-def]
+    """Number, mean and summed squared deviation of the donors' observed values in every column."""
+    d = reference.shape[1]
+    count[:] = 0.0
+    mean[:] = 0.0
+    square[:] = 0.0
+    for a in donors:
+        if a >= 0:
+            for j in range(d):
+                value = reference[a, j]
+                seen = value == value
+                count[j] += 1.0 if seen else 0.0
+                mean[j] += value if seen else 0.0
+    for j in range(d):
+        mean[j] /= max(count[j], 1.0)
+    for a in donors:
+        if a >= 0:
+            for j in range(d):
+                value = reference[a, j]
+                gap = value - mean[j] if value == value else 0.0
+                square[j] += gap * gap
+
+
+@njit(nogil=True, cache=True)
+def cell_evidence(row, donors, reference, spread, log_slab, n_levels, freedom, limit, work, out):  # type: ignore[no-untyped-def]
+    """(S-25) Log-likelihood ratio "overwritten : clean" of every cell of one row, within ±limit.
 
     Clean number: Student-t around the donors' mean, with their variance plus `spread`² as scale. Clean category:
-    share of donors that have it, smoothed. Overwritten: `log_slab`. Not observed: 0.
+    share of donors that have it, smoothed. Overwritten: `log_slab`. Not observed: 0. `work` is (3, columns).
     """
     constant = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - 0.5 * np.log(freedom * np.pi)
+    count, mean, square = work[0], work[1], work[2]
+    _donor_moments(donors, reference, count, mean, square)
     for j in range(row.shape[0]):
-        if np.isnan(row[j]):
+        if np.isnan(row[j]) or count[j] == 0.0:
             out[j] = 0.0
-            continue
-        n, mean, same = 0, 0.0, 0
-        for a in donors:
-            value = reference[a, j] if a >= 0 else np.nan
-            if not np.isnan(value):
-                n += 1
-                mean += value
-                same += value == row[j]
-        if n == 0:
-            out[j] = 0.0
-            continue
-        if n_levels[j] > 0:
-            clean = np.log((same + 1.0 / n_levels[j]) / (n + 1.0))
-        else:
-            mean /= n
-            square = 0.0
+        elif n_levels[j] > 0:
+            same = 0.0
             for a in donors:
-                value = reference[a, j] if a >= 0 else np.nan
-                if not np.isnan(value):
-                    square += (value - mean) * (value - mean)
-            scale = np.sqrt(square / n + spread[j] * spread[j])
-            z = (row[j] - mean) / scale
-            clean = constant - np.log(scale) - (freedom + 1) / 2 * np.log1p(z * z / freedom)
-        out[j] = min(max(log_slab[j] - clean, -limit), limit)
+                same += a >= 0 and reference[a, j] == row[j]
+            clean = np.log((same + 1.0 / n_levels[j]) / (count[j] + 1.0))
+            out[j] = min(max(log_slab[j] - clean, -limit), limit)
+        else:
+            variance = square[j] / count[j] + spread[j] * spread[j]
+            gap = row[j] - mean[j]
+            tail = np.log1p(gap * gap / (variance * freedom))
+            clean = constant - 0.5 * np.log(variance) - (freedom + 1) / 2 * tail
+            out[j] = min(max(log_slab[j] - clean, -limit), limit)
 
 
 @njit(nogil=True, cache=True)
@@ -225,12 +239,12 @@ def outline_boxes(  # type: ignore[no-untyped-def]
     """
     d = rows.shape[1]
     A, B, C = grid
-    evidence, summed, local = np.empty(d), np.empty(A * B * C), np.empty(A * B * C)
+    evidence, summed, local, work = np.empty(d), np.empty(A * B * C), np.empty(A * B * C), np.empty((3, d))
     total, weight = np.empty((A + 1, B + 1, C + 1)), np.empty((A + 1, B + 1, C + 1))
     lines, extra = np.empty((3, C + 1)), np.empty(A * B * C)
     bests = np.empty(A * (A + 1) // 2 * (B * (B + 1) // 2))
     for i in range(rows.shape[0]):
-        cell_evidence(rows[i], donors[i], reference, spread, log_slab, n_levels, freedom, limit, evidence)
+        cell_evidence(rows[i], donors[i], reference, spread, log_slab, n_levels, freedom, limit, work, evidence)
         summed[:] = 0.0
         for j in range(d):
             summed[block[j]] += evidence[j]

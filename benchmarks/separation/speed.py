@@ -1,0 +1,160 @@
+"""Speed (S11): kernels per pair, `transform` against a k-NN imputer that is told the mask, growth, threads, start-up.
+
+Processor time of one thread, not wall time, so that other work on the machine does not count; ratios are taken in one
+run. Threads are compared by wall time, best of several.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.impute import KNNImputer
+
+from benchmarks.harness import peak_memory_mb, seconds, write_results
+from benchmarks.separation.measures import usps_trial
+from goldseam import datasets
+from goldseam.corruption.protocols import square_protocol
+from goldseam.separation import AttributeTree, CorruptionSeparator
+from goldseam.separation.reference import Reference
+
+
+def processor_seconds(call: Callable[[], Any], repeats: int = 5) -> float:
+    """Least processor time of this process over a few runs."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def space(n: int, d: int, alpha: float, leaf: int = 4) -> Reference:
+    rows = np.random.default_rng(0).random((n, d))
+    return Reference(
+        rows, AttributeTree.interval(d).pruned(leaf), np.zeros(d), np.ones(d), np.zeros(d, dtype=bool), alpha
+    )
+
+
+def pair_rows(quick: bool) -> list[dict[str, Any]]:
+    rows = []
+    queries = np.random.default_rng(1).random((20 if quick else 100, 256))
+    for alpha, limit, plain in ((1.0, 0.15, 0.80), (0.5, 1.2, 12.2)):
+        reference = space(1000, 256, alpha)
+        reference.radii(queries[:2], 5)
+        spent = processor_seconds(lambda used=reference: used.radii(queries, 5), 7) / len(queries) / 1000 * 1e6
+        rows.append(
+            {
+                "what": f"all 127 nodes, α={alpha}, N=1000, d=256, µs per pair",
+                "measured": spent,
+                "limit": limit,
+                "plain implementation": plain,
+            }
+        )
+    return rows
+
+
+def growth_rows(quick: bool) -> list[dict[str, Any]]:
+    rows = []
+    queries = np.random.default_rng(1).random((30, 256))
+    for alpha in (1.0, 0.5):
+        spent = []
+        for n in (1000, 4000):
+            reference = space(n, 256, alpha)
+            reference.radii(queries[:2], 5)
+            spent.append(processor_seconds(lambda used=reference: used.radii(queries, 5)))
+        rows.append(
+            {"what": f"time N=4000 : N=1000, α={alpha}", "measured": spent[1] / spent[0], "limit": "3.5 to 4.5"}
+        )
+    return rows
+
+
+def transform_rows(quick: bool) -> list[dict[str, Any]]:
+    trial = usps_trial(200)
+    clean = np.vstack([trial.clean] * 9)[: 500 if quick else 5000]
+    damage = square_protocol(clean, np.random.default_rng(0))
+    told = np.where(damage.overwritten, np.nan, damage.values)
+    peer = KNNImputer(n_neighbors=10).fit(trial.reference)
+    base = processor_seconds(lambda: peer.transform(told), 2)
+    rows = [{"what": f"KNNImputer.transform, {len(clean)} rows, mask given, s", "measured": base}]
+    for imputer in ("context-mean", "context-regression"):
+        separator = CorruptionSeparator((16, 16), imputer=imputer).fit(trial.reference, clean_rows=trial.calibration)
+        separator.transform(damage.values[:64])
+        spent = processor_seconds(lambda used=separator: used.transform(damage.values), 3)
+        rows.append({"what": f"transform ({imputer}), same rows, nothing given, s", "measured": spent})
+        rows.append({"what": f"KNNImputer : transform ({imputer})", "measured": base / spent, "limit": ">= 3"})
+    return rows
+
+
+def large_rows(quick: bool) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(2)
+    n = 4000 if quick else 25_000
+    waves = np.sin(np.arange(64) / 5 + rng.uniform(0, 6, (n, 1))) + 0.1 * rng.normal(size=(n, 64))
+    start = time.process_time()
+    separator = CorruptionSeparator().fit(waves)
+    fitted = time.process_time() - start
+    start = time.process_time()
+    separator.transform(waves[:5000])
+    restored = time.process_time() - start
+    return [
+        {"what": f"fit, N={len(separator.reference_rows_)}, d=64, s", "measured": fitted},
+        {"what": "transform of 5000 rows against it, s", "measured": restored},
+        {"what": "peak memory of the whole benchmark, MB", "measured": peak_memory_mb(), "limit": "< 2000"},
+    ]
+
+
+def thread_rows(quick: bool) -> list[dict[str, Any]]:
+    reference, queries = space(1000, 256, 1.0), np.random.default_rng(1).random((400 if quick else 4000, 256))
+    one = seconds(lambda: reference.radii(queries, 5, n_jobs=1), 5)
+    two = seconds(lambda: reference.radii(queries, 5, n_jobs=2), 5)
+    return [
+        {
+            "what": "two threads : one (wall time; meaningless on a busy machine)",
+            "measured": one / two,
+            "limit": ">= 1.7",
+        }
+    ]
+
+
+def startup_rows(quick: bool) -> list[dict[str, Any]]:
+    code = (
+        "import time; a = time.process_time(); import numpy as np; from goldseam.separation import CorruptionSeparator;"
+        "X = np.random.default_rng(0).random((60, 40)); b = time.process_time();"
+        "CorruptionSeparator(alarm_rate=.2).fit(X).transform(X); print(b - a, time.process_time() - b)"
+    )
+    words = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for _ in range(3)
+    ]
+    imported, first = np.array([line.split() for line in words], dtype=float).min(axis=0)
+    return [
+        {"what": "import in a new process, s", "measured": float(imported)},
+        {
+            "what": "first fit and transform in it, compiled code from the cache, s",
+            "measured": float(first),
+            "limit": "< 1",
+        },
+    ]
+
+
+def vector_rows() -> list[dict[str, Any]]:
+    """Instructions in the compiled scan: packed ones do the work. Compiled anew, because cached code shows none."""
+    code = (
+        "import re; from numba import njit, float32, int64; from goldseam.separation import kernels;"
+        "f = njit((float32[::1], float32[::1], float32[::1], int64, int64[::1], int64[::1], int64[::1], int64[::1],"
+        "float32[::1], int64))(kernels._block_sums.py_func); code = next(iter(f.inspect_asm().values()));"
+        "print(', '.join(f'{w} {len(re.findall(w, code))}' for w in ('vsubps', 'vminps', 'vaddps', 'vsubss', 'vaddss')))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return [{"what": f"instructions of the scan: {found}"}]
+
+
+def main(quick: bool) -> None:
+    datasets.load_usps("test", digits=(0, 1))  # fail early without the data
+    rows = [*pair_rows(quick), *growth_rows(quick), *transform_rows(quick), *startup_rows(quick), *thread_rows(quick)]
+    rows += large_rows(quick) + vector_rows()
+    write_results("separation-speed", rows, title="Speed of the separation", notes=__doc__ or "", quick=quick)
