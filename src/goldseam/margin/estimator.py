@@ -387,7 +387,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
             self._curve = (fit_temperature(scores, training.codes, weights), 0.0)
 
     def _warn_about(self, solution: Solution, training: TrainingRows) -> None:
-        if solution.change >= self.tol:
+        if not solution.settled:
             _warn(
                 f"Trust had not settled after {solution.n_iter} rounds: it last moved by {solution.change:.2g}, "
                 f"tol={self.tol:g}. Hint: raise max_iter.",

@@ -28,10 +28,10 @@ Ints = NDArray[np.int64]
 
 GRAM_LIMIT = 6000
 """Most rows whose kernel matrix is kept (6000 rows: 288 MB)."""
-LIBSVM_LIMIT = 20_000
+LIBSVM_LIMIT = 2000
 """Most rows that LIBSVM is tried on when liblinear does not converge."""
 LIBSVM_STEPS = 200_000
-LIBLINEAR_UPDATES = 20_000_000
+LIBLINEAR_UPDATES = 4_000_000
 SGD_EPOCHS = 5
 
 
@@ -108,7 +108,7 @@ class LinearFitter:
     @property
     def _passes(self) -> int:
         """Most passes over the rows: many where rows are few, as coordinate descent is slow in few dimensions."""
-        return int(np.clip(LIBLINEAR_UPDATES // len(self.rows), 1000, 50_000))
+        return int(np.clip(LIBLINEAR_UPDATES // len(self.rows), 300, 50_000))
 
     def _give_up(self) -> bool:
         """liblinear did not converge: go over to LIBSVM where that is allowed and affordable."""

@@ -7,9 +7,9 @@ j, seen m times in n distinct rows where the column's values are typically seen 
 - (R-2) T of a row: the sum of its evidence over the columns without the largest, so that no single column (many clean
   columns are full of zeros) can condemn a row;
 - (R-3) per class z = (T - median) / max(1.4826 MAD, log 4 log(n / 4)) with median and MAD of the core of (G-16 a); the cut
-  is in the middle of the first gap of at least 1.5 that ends above z = 2. Without such a gap no training row is suspicious
-  and the cut for new rows is 1.5 scales above the largest T of the class. A negative score (cut - T) / scale lowers the
-  field.
+  is in the middle of the first gap of at least 1.5 that ends above z = 2. Without such a gap, or with more than 40 % of the
+  class above it, no training row is suspicious and the cut for new rows is 1.5 scales above the largest T of the class. A
+  negative score (cut - T) / scale lowers the field.
 
 =====  ===============================================
 (R-1)  `learn_repetition`
@@ -37,6 +37,8 @@ FEWEST_ROWS = 20
 """Below this many distinct rows a class has no field (G9)."""
 FIRST_SUSPECT = 2.0
 CLEAR_GAP = 1.5
+LARGEST_SHARE = 0.4
+"""Where more rows of a class repeat than this, repeating is its nature."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,6 @@ def _class_cut(evidence: Floats, n_rows: int) -> tuple[float, float]:
     scale = max(MAD_TO_SD * float(np.median(np.abs(core - center))), math.log(4.0) * math.log(max(n_rows, 16) / 4.0))
     z = (ordered - center) / scale
     wide = np.flatnonzero((z[1:] >= FIRST_SUSPECT) & (np.diff(z) >= CLEAR_GAP))
-    if wide.size == 0:
+    if wide.size == 0 or wide[0] + 1 < (1 - LARGEST_SHARE) * len(ordered):
         return float(ordered[-1]) + CLEAR_GAP * scale, scale
     return float(ordered[wide[0]] + ordered[wide[0] + 1]) / 2, scale

@@ -39,6 +39,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SMALLEST_WEIGHT = 1e-6
+STALL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,7 @@ class Solution:
     objectives: tuple[float, ...]
     n_iter: int
     change: float
+    settled: bool = True
 
 
 def mean_field(
@@ -200,7 +202,7 @@ def mean_field(
     tol: float = 1e-3,
     start: Floats | None = None,
 ) -> Solution:
-    """Alternate a weighted fit and a trust update until no trust moves by `tol`; J never rises."""
+    """Alternate a weighted fit and a trust update until no trust moves by `tol`, or J stalls; J never rises."""
     trust = rule.start() if start is None else start
     objectives: list[float] = []
     for _ in range(max_iter):
@@ -209,6 +211,12 @@ def mean_field(
         objectives.append(rule.objective(fitted, loss, weights))
         previous, trust = trust, rule.update(loss)
         change = float(np.max(np.abs(trust - previous)))
-        if change < tol:
+        settled = change < tol or _stalls(objectives)
+        if settled:
             break
-    return Solution(fitted, trust, tuple(objectives), len(objectives), change)
+    return Solution(fitted, trust, tuple(objectives), len(objectives), change, settled)
+
+
+def _stalls(objectives: list[float]) -> bool:
+    """True where the last round won less than the fits are exact to; trust may still tremble by their inexactness."""
+    return len(objectives) > 2 and objectives[-2] - objectives[-1] <= STALL * abs(objectives[-1])
