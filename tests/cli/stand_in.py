@@ -34,9 +34,10 @@ class Levels:
 @dataclass(frozen=True)
 class Findings:
     text: str
+    row: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        return {"text": self.text, "damage": [{"kind": "out of range"}]}
+        return {"text": self.text, "row": self.row, "damage": [{"kind": "out of range"}]}
 
     def __str__(self) -> str:
         return self.text

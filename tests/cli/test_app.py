@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 
 from goldseam.cli.app import COMMANDS, program
 from tests.cli.conftest import clean_table, damaged_table
-from tests.cli.helpers import ENVIRONMENT, PROGRAM, call, run
+from tests.cli.helpers import ENVIRONMENT, PROGRAM, STAND_IN, call, run
 
 HEAVY = {"numpy", "polars", "scipy", "sklearn", "numba", "rich", "goldseam.tables", "goldseam.seam"}
 
@@ -221,3 +223,38 @@ def test_stdout_of_a_process_is_only_the_table(folder: Path, tmp_path: Path) -> 
     out = run("corrupt", folder / "reference.csv", "-o", "-", "--kind", "gaps", "--json")
     assert out.out.startswith("id,v,k,c,flag\n")
     assert json.loads(out.err)["rows"] == 30_000
+
+
+# ------------------------------------------------------------------------------------------------- progress
+
+
+def test_plain_progress_lines_off_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    import goldseam.cli.progress as progress
+
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    said: list[str] = []
+    with progress.Progress("restored", say=said.append) as bar:
+        bar.update(100, 0.5)
+        bar.update(200, float("nan"))
+    assert said[0].startswith("restored 100 rows (50 %), ")
+    assert said[0].endswith(" left")
+    assert said[1].startswith("restored 200 rows, ")
+    with progress.Progress("restored", quiet=True, say=said.append) as bar:
+        bar.update(100, 0.5)
+    assert len(said) == 2
+
+
+def test_a_bar_on_a_terminal(folder: Path, tmp_path: Path) -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    words = [*STAND_IN, "check", str(folder / "incoming.csv"), "-m", str(folder / "slow.seam"), "--memory", "300MB"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=follower, env={**ENVIRONMENT, "COLUMNS": "120"})
+    shown = b""
+    while process.poll() is None or select.select([leader], [], [], 0)[0]:
+        if select.select([leader], [], [], 0.1)[0]:
+            shown += os.read(leader, 4096)
+    os.close(leader)
+    os.close(follower)
+    assert b"rows/s" in shown
+    assert "━".encode() in shown

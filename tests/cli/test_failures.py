@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -214,3 +215,16 @@ def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:
     )
     assert done.stdout.count(b"\n") == 2
     assert done.stderr == b""
+
+
+def test_a_signal_while_stdin_is_read(folder: Path, tmp_path: Path) -> None:
+    environment = {**ENVIRONMENT, "TMPDIR": str(tmp_path)}
+    words = [*STAND_IN, "check", "-", "-m", str(folder / "model.seam")]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    assert process.stdin is not None
+    process.stdin.write(b"id,v,k,c,flag\n" * 100_000)  # more than a pipe holds: it has begun to read
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert err.decode() == "goldseam: interrupted: Stopped by SIGTERM.\n"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("goldseam")] == []

@@ -149,7 +149,7 @@ def test_text_among_numbers_is_an_error_or_damage(folder: Path, tmp_path: Path, 
     seam = pl.read_parquet(tmp_path / "out.run" / "seam.parquet")
     assert seam.select("row", "column", "cause", "observed").rows() == [
         (1, "v", "corrupt", "#REF!"),
-        (2, "k", "missing", None),
+        (2, "k", "missing", "n/a"),
     ]
 
 
@@ -183,6 +183,15 @@ def test_bad_lines_fail_skip_quarantine(folder: Path, tmp_path: Path, capsys: An
         assert (tmp_path / "out.csv").read_text().splitlines()[1:] == ["1,10,3,red,true", "4,9.0,5,blue,true"]
     kept = [json.loads(line) for line in (tmp_path / "out.run" / "bad-lines.jsonl").read_text().splitlines()]
     assert [(line["line"], line["text"]) for line in kept] == [(3, "2,11"), (5, "3,9,4,red,false,9")]
+
+
+def test_the_seam_holds_the_text_of_the_file(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "in.csv").write_text("id,v,k,c,flag\n1,099.50,3,red,true\n2,10,?,red,true\n")
+    words = ("restore", tmp_path / "in.csv", "-m", folder / "model.seam", "-o", tmp_path / "out.csv", "--missing", "?")
+    assert call(capsys, *words).code == 0
+    seam = pl.read_parquet(tmp_path / "out.run" / "seam.parquet")
+    m = medians()
+    assert seam.select("column", "observed", "restored").rows() == [("v", "099.50", m["v"]), ("k", "?", m["k"])]
 
 
 def test_header_only_gives_header_only(folder: Path, tmp_path: Path, capsys: Any) -> None:
@@ -291,4 +300,7 @@ def test_resume_without_an_earlier_run_starts(folder: Path, tmp_path: Path, caps
     out = call(capsys, *words)
     assert out.code == 0
     assert "nothing to resume" in out.err
+    again = call(capsys, *words)
+    assert (again.code, again.out) == (0, out.out)
+    assert "this run is complete" in again.err
     assert (tmp_path / "out.csv").read_bytes() == expected(folder / "incoming.csv", medians())

@@ -43,7 +43,7 @@ def allowed_rows(n_rows: int, alarm_rate: float, fail_over: float | None) -> int
     """How many suspect rows a clean table may have.
 
     >>> allowed_rows(1000, 0.05, 0.02), allowed_rows(1000, 0.05, None), allowed_rows(10, 0.05, 0.0)
-    (20, 72, 0)
+    (20, 73, 0)
     """
     if fail_over is not None:
         return int(np.floor(fail_over * n_rows + 1e-9))

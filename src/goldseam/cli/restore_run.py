@@ -60,9 +60,11 @@ def restore_files(
         check_output(output, session.inputs)
         run = Run(session, job, Path(model), output, folder, options, asked)
         try:
-            run.begin()
-            run.stream(stop)
-            data = run.finish()
+            data = run.already_done()
+            if data is None:
+                run.begin()
+                run.stream(stop)
+                data = run.finish()
         finally:
             run.release()
         session.console.result(data, _text(data), stdout_is_taken=output == "-")
@@ -124,6 +126,17 @@ class Run:
             self._take_over()
         else:
             self._survey(work)
+
+    def already_done(self) -> dict[str, Any] | None:
+        """The record of the same run when --resume finds it complete."""
+        if not self.options["resume"] or self.folder is None or not (self.folder / "run.json").exists():
+            return None
+        record: dict[str, Any] = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+        same = record.get("fingerprint") == json.loads(json.dumps(self._fingerprint()))
+        if not same or (self.folder / "work").exists() or not Path(self.output).exists():
+            return None
+        self.session.console.note("nothing to do: this run is complete")
+        return record
 
     def _check_folder(self, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
@@ -307,6 +320,7 @@ class Run:
         return {
             "version": "1.0",
             "command": command_line(),
+            "fingerprint": self._fingerprint(),
             "options": plain({key: value for key, value in self.asked.items() if key not in ("debug", "log_file")}),
             "inputs": [{"path": str(p), "bytes": p.stat().st_size, "sha256": file_hash(p)} for p in self.inputs.paths],
             "model": {"path": str(self.model), "sha256": file_hash(self.model)},

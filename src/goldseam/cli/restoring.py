@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -92,11 +92,12 @@ class Job:
         found = act(table, levels=self.levels, first_row=batch.first_row)
         found = self._chosen(self._marked(found, bad, batch.first_row))
         changes = changes_of(found.table, self.schema, found.changed)
-        lines = found.seam.frame
+        texts = self._texts(batch, changes)
+        lines = as_in_file(found.seam.frame, batch, changes, texts)
         if self.key:
             rows = lines["row"].to_numpy() - batch.first_row
             lines = lines.with_columns(batch.frame[self.key].gather(rows).cast(pl.String).alias("key"))
-        return Piece(batch, found, changes, self._texts(batch, changes), lines, len(bad))
+        return Piece(batch, found, changes, texts, lines, len(bad))
 
     def _texts(self, batch: Batch, changes: Changes) -> dict[str, pl.Series]:
         if self._truths is None:
@@ -150,6 +151,22 @@ class Job:
         for name, rows in bad.rows.items():
             suspect[rows, self.schema.position(name)] = True
         return replace(found, seam=Seam(both), suspect=suspect)
+
+
+def as_in_file(lines: pl.DataFrame, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> pl.DataFrame:
+    """Lines of the seam that say, for columns of text, what the file held and holds now, letter by letter."""
+    rows = lines["row"].to_numpy() - batch.first_row
+    observed, restored = lines["observed"].clone(), lines["restored"].clone()
+    for name in lines["column"].unique().to_list():
+        if batch.frame.schema[name] != pl.String:
+            continue
+        at = (lines["column"] == name).arg_true().to_numpy()
+        observed = observed.scatter(at, batch.frame[name].gather(rows[at]))
+        if name in changes.rows:
+            known = at[np.isin(rows[at], changes.rows[name])]
+            place = np.searchsorted(changes.rows[name], rows[known])
+            restored = restored.scatter(known, texts[name].gather(place))
+    return lines.with_columns(observed.alias("observed"), restored.alias("restored"))
 
 
 def no_such_column(option: str, name: str, names: Sequence[str]) -> str:

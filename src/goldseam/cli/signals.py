@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from types import FrameType, TracebackType
 from typing import Any, Final
@@ -35,6 +36,7 @@ class StopRequest:
         if self.name:
             raise Interrupted("Stopped at once; what the last whole batch left is safe.")
         self.name = signal.Signals(number).name
+        os.write(2, b"\nstopping after this batch; once more to stop at once\n" if os.isatty(2) else b"")
 
     def __bool__(self) -> bool:
         return bool(self.name)

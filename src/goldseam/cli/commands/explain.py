@@ -31,6 +31,8 @@ def command(files: tuple[str, ...], model: str, row: int | None, key: tuple[str,
       goldseam explain incoming.csv --row 17 -m factory.seam
       goldseam explain incoming.csv --key id A-1007 -m factory.seam --json
     """
+    from dataclasses import replace
+
     from goldseam.cli.cells import table_for
     from goldseam.cli.session import load_restorer, opened
     from goldseam.errors import ParameterError
@@ -42,9 +44,8 @@ def command(files: tuple[str, ...], model: str, row: int | None, key: tuple[str,
     with opened(files, options) as session:
         batch = _one_row(session, row, key)
         table, _ = table_for(batch, restorer.schema_, session.markers, options["on_bad_cell"])
-        explanation = restorer.explain(table, row=0)
-        data = {**plain(explanation.to_dict()), "row": batch.first_row}
-        session.console.result(data, f"row {batch.first_row} of {session.inputs.paths[0].name}\n{explanation}")
+        explanation = replace(restorer.explain(table, row=0), row=batch.first_row)
+        session.console.result(plain(explanation.to_dict()), str(explanation))
 
 
 def _one_row(session: Any, row: int | None, key: tuple[str, str] | None) -> Any:
