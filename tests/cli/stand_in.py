@@ -50,6 +50,7 @@ class StandIn:
         self.alarm_rate, self.seconds = alarm_rate, seconds
         self.settings = {key: value for key, value in settings.items() if key in ("kinds", "missing_values")}
         self.n_jobs: int | None = None
+        self.error_control = settings.get("error_control", "row")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {"alarm_rate": self.alarm_rate}

@@ -14,6 +14,7 @@ import pytest
 from goldseam.cli.checking import allowed_rows, result_schema
 from tests.cli.conftest import clean_table, damaged_table
 from tests.cli.helpers import ENVIRONMENT, STAND_IN, call
+from tests.cli.stand_in import StandIn
 
 
 def test_a_clean_table_is_0_and_a_damaged_one_1(folder: Path, tmp_path: Path, capsys: Any) -> None:
@@ -37,6 +38,15 @@ def test_without_a_limit_the_alarm_rate_decides(folder: Path, tmp_path: Path, ca
         )
         table.drop("index").write_csv(tmp_path / "in.csv")
         assert call(capsys, "check", tmp_path / "in.csv", "-m", folder / "model.seam").code == code
+
+
+def test_a_model_that_controls_false_discoveries_allows_none(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    StandIn(kinds={"id": "passthrough"}, error_control="fdr").fit(clean_table()).save(str(tmp_path / "m.seam"))
+    one = clean_table(100).with_row_index().with_columns(v=pl.when(pl.col("index") == 7).then(99.0).otherwise("v"))
+    one.drop("index").write_csv(tmp_path / "in.csv")
+    out = call(capsys, "check", tmp_path / "in.csv", "-m", tmp_path / "m.seam")
+    assert out.code == 1
+    assert out.out.startswith("damaged: 1 of 100 rows suspect (1.0%); up to 0 are allowed (without --fail-over)")
 
 
 def test_json_is_pinned_by_a_schema(folder: Path, capsys: Any) -> None:

@@ -142,7 +142,8 @@ def _seam_sink(path: str | None, work: Path, job: Job) -> PartsSink | None:
 
 
 def _result(tally: Tally, session: Any, restorer: Any, model: str, options: dict[str, Any]) -> dict[str, Any]:
-    allowed = allowed_rows(tally.rows, restorer.alarm_rate, options["fail_over"])
+    by_row = restorer.error_control == "row"  # "fdr" promises a clean table without any suspect, as a rule
+    allowed = allowed_rows(tally.rows, restorer.alarm_rate if by_row else 0.0, options["fail_over"])
     clean = tally.suspect_rows <= allowed
     return {
         "version": VERSION,
@@ -169,7 +170,8 @@ def _result(tally: Tally, session: Any, restorer: Any, model: str, options: dict
 def _text(data: dict[str, Any]) -> str:
     verdict = "clean" if data["clean"] else "damaged"
     by_share = data["fail_over"] is not None
-    why = f"--fail-over {data['fail_over']:g}" if by_share else f"alarm rate {data['alarm_rate']:.1%} and chance"
+    why = f"--fail-over {data['fail_over']:g}" if by_share else f"{data['alarm_rate']:.1%} of clean rows, and chance"
+    why = why if by_share or data["allowed_rows"] else "without --fail-over"
     lines = [
         f"{verdict}: {data['suspect_rows']:,} of {count(data['rows'], 'row')} suspect ({data['share']:.1%}); "
         f"up to {data['allowed_rows']:,} are allowed ({why})"

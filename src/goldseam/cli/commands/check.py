@@ -31,6 +31,7 @@ def command(files: tuple[str, ...], model: str, **options: Any) -> int:
 
     Exit codes: 0 clean, 1 findings, 2 usage or bad input, 3 interrupted. A table is clean when no more rows are
     suspect than --fail-over allows; without it, than the alarm rate promised at fit explains (with chance allowed for).
+    A model fitted with --error-control fdr allows none.
 
     \b
     Examples:
