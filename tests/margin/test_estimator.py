@@ -335,3 +335,22 @@ def test_fallback_to_libsvm_is_said_and_kept(rng):
         assert any(kind is ConvergenceWarning and text in said for kind, said in found)
     assert models["auto"].linear_solver_ == "libsvm"
     assert models["liblinear"].linear_solver_ == "liblinear"
+
+
+def test_flipped_labels_call_for_a_stronger_loss(rng):
+    X, y = blobs(rng, n=150, p=4, shift=4.0)
+    clean = GEMMEDClassifier(loss_strength="auto", random_state=0).fit(X, y)
+    assert (clean.loss_strength_, clean.flip_rate_) == (1.0, 0.0)
+    flipped = rng.random(300) < 0.2
+    noisy = GEMMEDClassifier(loss_strength="auto", random_state=0).fit(X, np.where(flipped, 1 - y, y))
+    assert noisy.loss_strength_ == 4.0
+    assert 0.1 < noisy.flip_rate_ < 0.3
+    assert np.mean(noisy.sample_trust_[flipped] < 0.5) > 0.9
+    assert np.mean(noisy.sample_trust_[~flipped] < 0.5) < 0.1
+
+
+def test_kernels_do_not_count_the_loss_unless_told():
+    X, y = blobs(np.random.default_rng(0))
+    assert GEMMEDClassifier(random_state=0).fit(X, y).loss_strength_ == 1.0
+    assert GEMMEDClassifier("rbf", random_state=0).fit(X, y).loss_strength_ == 0.0
+    assert GEMMEDClassifier("rbf", loss_strength=0.5, random_state=0).fit(X, y).loss_strength_ == 0.5

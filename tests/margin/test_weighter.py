@@ -128,3 +128,13 @@ def test_repetition_by_hand():
     np.testing.assert_allclose(
         found.evidence(np.array([[0.0, 0.0], [1.0, 0.0], [9.0, np.nan]])), [np.log(4) * np.log(2), 0, 0]
     )
+
+
+def test_a_class_whose_nature_is_to_repeat_is_left_alone(rng):
+    rows = rng.normal(size=(200, 6))
+    rows[:90, 1:] = 0.0  # 45 % of the class
+    found = learn_repetition(rows, np.zeros(200, dtype=np.int64), 1)
+    assert np.all(found.scores(rows) > 0)
+    rows[60:90, 1:] = rng.normal(size=(30, 5))  # 30 %
+    found = learn_repetition(rows, np.zeros(200, dtype=np.int64), 1)
+    assert np.array_equal(found.scores(rows)[0] < 0, np.arange(200) < 60)
