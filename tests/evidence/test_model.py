@@ -282,7 +282,7 @@ def test_settings_and_rows_that_cannot_work(rng):
     rows = draw(rng, 60)
     with pytest.raises(ParameterError, match=r"alarm_rate must lie between 0 and 1; got 1\.5"):
         fit_evidence(rows, rows, SCHEMA, alarm_rate=1.5, rng=rng)
-    with pytest.raises(InputError, match="at least 10 rows; got 3"):
+    with pytest.raises(InputError, match="at least 4 rows; got 3"):
         fit_evidence(rows, rows.take(slice(0, 3)), SCHEMA, rng=rng)
     with pytest.warns(CalibrationWarning, match=r"60 calibration rows cannot show an alarm rate of 0\.01"):
         fitted = fit_evidence(rows, rows, SCHEMA, boosted=False, alarm_rate=0.01, rng=rng)

@@ -34,6 +34,7 @@ __all__ = ["fit_evidence"]
 
 MASKED_COPIES = 3
 FOLDS = 5
+LEAST_CALIBRATION = 4
 REHEARSED = (3000, 400_000)  # rows at most, cells at most
 POOLED = 250_000  # cells from which the pool is learnt, about
 BOOSTED_COLUMNS = (3, 60)
@@ -64,9 +65,9 @@ def fit_evidence(
         raise ParameterError(
             f"alarm_rate must lie between 0 and 1; got {alarm_rate}. Hint: 0.05 flags 5 % of clean rows."
         )
-    if len(calibration) < 2 * FOLDS:
+    if len(calibration) < LEAST_CALIBRATION:
         raise InputError(
-            f"Calibration needs at least {2 * FOLDS} rows; got {len(calibration)}. Hint: give more reference rows."
+            f"Calibration needs at least {LEAST_CALIBRATION} rows; got {len(calibration)}. Hint: give more reference rows."
         )
     if len(calibration) < 1.0 / alarm_rate - 1.0:
         warnings.warn(
@@ -106,11 +107,12 @@ def _calibrated(
     rows = blank.rows(calibration)
     row_of, masks = _masked_copies(len(rows), blank.layout.n_cells, rng)
     answers = predictions(rows, blank.sources, masks, row_of)
-    fold = rng.permutation(len(rows)) % FOLDS
+    folds = min(FOLDS, len(rows) // 2)
+    fold = rng.permutation(len(rows)) % folds
     heard = [witness.suspicion(calibration) for witness in witnesses]
     statements = _statements(blank, calibration, witnesses, heard, rng)
     tries = []
-    for k in range(FOLDS):
+    for k in range(folds):
         use = fold[row_of] != k
         pool = fit_pool(rows.scores, row_of[use], [answer.take(use) for answer in answers], blank.marginals)
         apart = tuple(one.without(fold == k, part) for one, part in zip(statements, heard, strict=True))
@@ -218,6 +220,7 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     knots, gains = fit_gain(practice.cells[:, at][use], step[use], practice.width[use], natural[use], wanted[use], way)
     half = Repairer(knots, gains, np.inf, np.empty(0))
     moved = use & (half.gain(practice.cells[:, at], step, practice.width, natural) > 0.0)
+    moved &= (practice.way != NOISE)[:, None] & practice.changed[:, at]  # an interval is promised for damaged cells
     distance = np.abs(practice.true_scores - practice.center) / practice.width
     column = np.broadcast_to(np.arange(len(at)), moved.shape)
     reach = fit_reach(distance[moved], column[moved], len(at), coverage)
