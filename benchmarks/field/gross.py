@@ -102,7 +102,7 @@ def main(quick: bool) -> None:
                 print(rows[-1], flush=True)
     notes = (
         "Numbers only (categories are flipped at the same rate). 'RMSE restored' knows the rate; 'RMSE, rate estimated' takes "
-        "the rate from the table and leaves it alone when the rate is below its floor ('refused'). 'Valid values' are values of the "
-        "column from other rows: much harder, as nothing gives them away but the rest of the row. 3 repeats."
+        "the rate from the table and leaves the table alone when the rate is below its floor ('refused'). 'Valid values' are "
+        "values of the column from other rows: much harder, as nothing gives them away but the rest of the row. 3 repeats."
     )
     write_results("field-gross", rows, title="Gross errors", notes=notes, quick=quick)
