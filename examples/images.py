@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 import goldseam as gs
 from goldseam.datasets import load_digits, load_usps
-from goldseam.report import write_report
 
 
 def damaged(images: NDArray[np.float64], side: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -42,7 +41,7 @@ def main(folder: Path, usps: bool = False) -> tuple[gs.Restoration, NDArray[np.f
     result = restorer.restore(damaged(truth, side, rng))
     folder.mkdir(parents=True, exist_ok=True)
     result.seam.write(folder / "seam.parquet")
-    write_report(result, folder / "images.html", title="Handwritten digits")
+    result.save_report(folder / "images.html", title="Handwritten digits")
     print(result)
     return result, truth
 

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 import goldseam as gs
-from goldseam.report import write_report
 
 
 def visits(n: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -64,7 +63,7 @@ def main(folder: Path) -> tuple[gs.Restoration, pl.DataFrame]:
     result = restorer.restore(damaged(truth, rng))
     folder.mkdir(parents=True, exist_ok=True)
     result.seam.write(folder / "seam.parquet")
-    write_report(result, folder / "mixed.html", title="Clinic visits")
+    result.save_report(folder / "mixed.html", title="Clinic visits")
     print(result)
     return result, truth
 

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 import goldseam as gs
-from goldseam.report import write_report
 
 
 def readings(n: int, rng: np.random.Generator, start: int = 0) -> pl.DataFrame:
@@ -54,7 +53,7 @@ def main(folder: Path) -> tuple[gs.Restoration, pl.DataFrame]:
     result = restorer.restore(damaged(truth, rng))
     folder.mkdir(parents=True, exist_ok=True)
     result.seam.write(folder / "seam.parquet")
-    write_report(result, folder / "sensors.html", title="Pump 3", ordered=True)
+    result.save_report(folder / "sensors.html", title="Pump 3", ordered=True)
     print(result)
     return result, truth
 

@@ -127,7 +127,15 @@ def test_facts_may_be_sparse() -> None:
     }
     html = page(samples.mixed(facts=facts))
     assert "not measured" in html
-    assert "no kind of damage that it misses" in html
+    assert "went unseen altogether." in html
+    assert "Seen least" not in html
+
+
+def test_without_blind_spots_the_page_says_what_is_seen_least() -> None:
+    audit = {"damage": [{"kind": "noise", "size": "a little", "found": 0.5}, {"kind": "scale", "found": 0.9}]}
+    restoration = samples.mixed(facts={"audit": audit})
+    assert "Seen least:</p><ul><li><bdi>noise: a little (found 50\u202f%)</bdi></li>" in page(restoration)
+    assert "seen least: noise&#58; a little" in render_markdown(restoration.summary(), restoration.seam)
 
 
 def test_a_huge_wide_table_stays_below_two_megabytes(rng: np.random.Generator) -> None:

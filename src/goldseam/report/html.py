@@ -72,6 +72,7 @@ def _page(summary: Mapping[str, Any], seam: Seam | str | Path, title: str) -> di
         "causes": _causes(summary),
         "promises": _promises(summary["promises"]),
         "cannot_see": _cannot_see(summary["audit"]),
+        "hardest": words.hardest(summary["audit"]),
         "map": _map(ledger) if table["rows"] and summary["columns"] else None,
         "rows": [_row(story) for story in ledger.rows],
         "columns": _columns(summary["columns"], PIXELS if summary["examples"] else DISTRIBUTIONS),
@@ -171,6 +172,7 @@ def _line(line: Mapping[str, Any]) -> dict[str, Any]:
         "glyph": words.CAUSE_WORDS[line["cause"]].glyph,
         "observed": None if line["observed"] is None else cell(line["observed"], kind),
         "restored": None if line["restored"] is None else cell(line["restored"], kind),
+        "stays": line["observed"] == line["restored"],
         "interval": interval,
         "p_value": line["p_value"],
         "probability": line["probability"],
@@ -245,7 +247,9 @@ def _trust(reference: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"picture": image, "distrusted": trust.get("distrusted"), "rows": reference.get("rows")}
 
 
-SHARES: Final = ("found", "localised", "restored", "coverage")
+SHARES: Final = {
+    "found": "found", "localised": "localised", "restored": "restored", "categories": "categories", "coverage": "covered",
+}  # fmt: skip
 PEERS: Final = {"do_nothing": "leave as is", "column_mean": "column mean", "knn": "nearest rows"}
 
 
@@ -253,14 +257,17 @@ def _audit(audit: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if audit is None:
         return None
     damage = (audit.get("damage") or [])[:AUDIT_ROWS]
-    peers = [key for key in PEERS if any(row.get(key) is not None for row in damage)]
+    peers, shares = (
+        [key for key in keys if any(row.get(key) is not None for row in damage)] for keys in (PEERS, SHARES)
+    )
     return {
+        "shares": [SHARES[key] for key in shares],
         "peers": [PEERS[key] for key in peers],
         "damage": [
             {
                 "kind": row.get("kind", ""),
                 "size": row.get("size") or "",
-                "shares": [pictures.share_bar(row.get(key)) for key in SHARES],
+                "shares": [pictures.share_bar(row.get(key)) for key in shares],
                 "peers": [rate(row.get(key)) for key in peers],
             }
             for row in damage

@@ -73,7 +73,10 @@ def _cannot_see(audit: Mapping[str, Any] | None) -> str:
         return title + "No audit was made, so it is not known what this run misses."
     items = audit.get("cannot_see") or []
     if not items:
-        return title + "The audit found no kind of damage that it misses, among those it tried."
+        least = "".join(f"\n- seen least: {in_markdown(item, SENTENCE)}" for item in words.hardest(audit))
+        return (
+            title + "No kind of damage that the audit tried went unseen altogether." + ("\n" + least if least else "")
+        )
     return title + "\n".join(f"- {in_markdown(item, SENTENCE)}" for item in items)
 
 
@@ -116,7 +119,7 @@ def _lines(lines: Sequence[Mapping[str, Any]], n_lines: int) -> str:
 
 def _change(line: Mapping[str, Any]) -> str:
     old, new = (in_markdown(cell(line[key], line["kind"])) for key in ("observed", "restored"))
-    return f"{old} stays" if line["cause"] == "refused" else f"{old} → {new}"
+    return f"{old} stays" if line["observed"] == line["restored"] else f"{old} → {new}"
 
 
 def _audit(audit: Mapping[str, Any] | None) -> str:

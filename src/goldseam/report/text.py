@@ -108,7 +108,8 @@ def rate(value: float | None, digits: int = 2) -> str:
     percent = 100 * value
     decimals = 1 if percent == 0 or abs(percent) >= 1 else digits - 1 - math.floor(math.log10(abs(percent)))
     text = f"{percent:.{decimals}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text) + THIN + "%"
+    short = text.rstrip("0").rstrip(".") if "." in text else text
+    return short.replace("-", "−") + THIN + "%"
 
 
 def p_value(value: float | None) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from goldseam.report.ledger import RowStory
-from goldseam.report.text import count, p_value, rate
+from goldseam.report.text import count, p_value, rate, visible
 
-__all__ = ["CAUSE_WORDS", "CauseWords", "headline", "kept", "lead", "reason"]
+__all__ = ["CAUSE_WORDS", "CauseWords", "hardest", "headline", "kept", "lead", "reason"]
 
 
 class CauseWords(NamedTuple):
@@ -60,6 +60,20 @@ def lead(summary: Mapping[str, Any]) -> str:
     if seam["rejected"]:
         text += f" {plural(seam['rejected'], 'repair')} turned down in review."
     return text
+
+
+def hardest(audit: Mapping[str, Any] | None, n: int = 2) -> list[str]:
+    """The kinds of damage that the audit found least often.
+
+    >>> hardest({"damage": [{"kind": "scale", "found": 0.9}, {"kind": "noise", "size": "a little", "found": 0.5}]}, n=1)
+    ['noise: a little (found 50\u202f%)']
+    """
+    tried = [row for row in (audit or {}).get("damage") or [] if row.get("found") is not None]
+    least = sorted(tried, key=lambda row: row["found"])[:n]
+    return [
+        visible(": ".join(filter(None, [row["kind"], row.get("size")])), 160) + f" (found {rate(row['found'])})"
+        for row in least
+    ]
 
 
 def reason(story: RowStory) -> str:
