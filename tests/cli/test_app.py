@@ -219,6 +219,7 @@ def test_corrupt_says_what_it_cannot_do(tmp_path: Path, capsys: Any) -> None:
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_stdout_of_a_process_is_only_the_table(folder: Path, tmp_path: Path) -> None:
     out = run("corrupt", folder / "reference.csv", "-o", "-", "--kind", "gaps", "--json")
     assert out.out.startswith("id,v,k,c,flag\n")

@@ -215,7 +215,7 @@ def wait_for_batches(process: Any, work: Path, n: int) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", pytest.param(".csv.gz", marks=pytest.mark.slow), ".parquet"])
 def test_kill_9_leaves_no_output_and_resume_gives_the_same_bytes(
     folder: Path, tmp_path: Path, capsys: Any, suffix: str
 ) -> None:
