@@ -23,7 +23,7 @@ from goldseam.schema import MISSING, UNSEEN, Blocks, Column, Schema
 if TYPE_CHECKING:
     from goldseam.seam import Restoration
 
-__all__ = ["VERSION", "combine", "json_schema", "summarise"]
+__all__ = ["VERSION", "combine", "json_schema", "rows_before_and_after", "summarise"]
 
 VERSION: Final = "1.0"
 BINS: Final = 24
@@ -220,7 +220,7 @@ def _examples(restoration: Restoration, grid_shape: Sequence[int] | None, first_
     touched = restoration.suspect | restoration.changed
     damage = touched.sum(axis=1)
     worst = np.array([row for row in np.argsort(-damage, kind="stable")[:EXAMPLES] if damage[row]], dtype=np.int64)
-    before, after = _rows_before_and_after(restoration, worst)
+    before, after = rows_before_and_after(restoration, worst)
     return [
         {
             "row": first_row + int(row),
@@ -233,7 +233,7 @@ def _examples(restoration: Restoration, grid_shape: Sequence[int] | None, first_
     ]
 
 
-def _rows_before_and_after(restoration: Restoration, rows: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+def rows_before_and_after(restoration: Restoration, rows: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
     """Some rows in full, as numbers: also columns modelled as categories or not at all, as flat pixels are."""
     schema = restoration.schema
     before = np.full((len(rows), len(schema.columns)), np.nan)

@@ -13,6 +13,7 @@ import pytest
 
 from goldseam.errors import InputError, MissingDependencyError
 from goldseam.report.displays.before_after import BeforeAfterDisplay
+from goldseam.report.displays.cell_map import CellMapDisplay
 from goldseam.report.displays.coverage import CoverageDisplay
 from goldseam.report.displays.palette import BACKGROUND, CAUSE_COLOURS, require_matplotlib
 from goldseam.report.displays.seam_map import SeamMapDisplay
@@ -86,6 +87,28 @@ def test_the_seam_map_of_a_large_table_is_small() -> None:
     assert image.shape[0] <= 48
     assert image.shape[1] <= 240
     assert (image != image[1, 1]).any(axis=2).sum() == 2
+
+
+def test_the_cell_map_shows_the_rows_with_most_damage() -> None:
+    restoration = samples.images()
+    display = CellMapDisplay.from_restoration(restoration, max_rows=3)
+    assert display.ax_.shape == (3, 3)
+    assert display.shape == (16, 16)
+    assert display.titles == ("row 0", "row 5", "row 10")
+    assert (display.cells == restoration.changed[[0, 5, 10]]).all()
+    assert (display.probability == np.where(display.cells, 0.97, 0.0)).all()
+    assert np.allclose(display.restored[~display.cells], display.observed[~display.cells])
+    display.figure_.canvas.draw()
+
+
+def test_the_cell_map_of_a_mixed_table_is_drawn_in_spreads() -> None:
+    restoration = samples.mixed()
+    display = CellMapDisplay.from_restoration(restoration, max_rows=2)
+    age = restoration.schema.columns[0]
+    assert display.shape is None
+    assert display.titles[0] == "row 3"
+    assert display.restored[0, 0] == pytest.approx((restoration.blocks.numbers[3, 0] - age.center) / age.scale)
+    display.figure_.canvas.draw()
 
 
 def test_an_empty_seam_has_a_map() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.errors import InputError
 from goldseam.report.displays.palette import CAUSE_COLOURS, GOLD, INK, require_matplotlib
+from goldseam.summary import rows_before_and_after
+
+if TYPE_CHECKING:
+    from goldseam.seam import Restoration
 
 __all__ = ["CellMapDisplay"]
 
@@ -71,6 +75,22 @@ class CellMapDisplay:
         table = np.asarray(result.table, dtype=np.float64)
         return cls(rows.astype(np.float64), table, result.probability, result.cells, grid, titles).plot(ax=ax)
 
+    @classmethod
+    def from_restoration(cls, restoration: Restoration, *, max_rows: int = 6, ax: Any = None) -> CellMapDisplay:
+        """Draw the rows of a restoration with most damage; without a grid, every column in its own spread."""
+        touched = restoration.suspect | restoration.changed
+        rows = np.argsort(-touched.sum(axis=1), kind="stable")[:max_rows]
+        before, after = rows_before_and_after(restoration, rows)
+        shape = restoration.facts.get("grid_shape")
+        grid = tuple(shape) if shape and shape[0] * shape[1] == before.shape[1] else None
+        if grid is None:
+            center, scale = (
+                np.array([getattr(c, key) for c in restoration.schema.columns]) for key in ("center", "scale")
+            )
+            before, after = (before - center) / scale, (after - center) / scale
+        titles = tuple(f"row {row + int(restoration.facts.get('first_row', 0))}" for row in rows)
+        return cls(before, after, _probabilities(restoration, rows), touched[rows], grid, titles).plot(ax=ax)
+
     def plot(self, ax: Any = None) -> CellMapDisplay:
         """Draw into an array of axes (one line per row), or into a new figure."""
         across = 3 if self.shape is not None else 2
@@ -109,3 +129,13 @@ class CellMapDisplay:
         axes[0].plot(columns, np.where(self.cells[i], self.restored[i], np.nan), color=GOLD, linewidth=2)
         axes[1].bar(columns, self.probability[i], color=CAUSE_COLOURS["corrupt"], width=1.0)
         axes[1].set_ylim(0, 1)
+
+
+def _probabilities(restoration: Restoration, rows: NDArray[np.int64]) -> FloatArray:
+    """The probabilities of the seam, zero where it has no line."""
+    place = {int(row) + int(restoration.facts.get("first_row", 0)): i for i, row in enumerate(rows)}
+    out = np.zeros((len(rows), len(restoration.schema.columns)))
+    lines = restoration.seam.frame.select("row", "column", "probability").drop_nulls()
+    for row, column, probability in lines.filter(lines["row"].is_in(list(place))).iter_rows():
+        out[place[row], restoration.schema.position(column)] = probability
+    return out
