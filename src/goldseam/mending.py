@@ -137,7 +137,7 @@ class Mender:
     def _decided(self, blocks: Blocks, missing: Flags, found: Findings, repairs: Repairs, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.
 
-        A cell of a flagged row that is not suspect itself may be shrunk towards what its neighbours say: cause `noise`.
+        A cell of a flagged row that is not suspect itself may be drawn in towards what its neighbours say: cause `noise`.
         """
         evidence, policy = self.evidence, self.policy
         unseen = evidence.layout.unseen(blocks)

@@ -44,7 +44,7 @@ __all__ = ["Levels", "Restorer"]
 
 Floats = NDArray[np.float64]
 
-LEAST_ROWS: Final = 20
+LEAST_ROWS: Final = 10
 CALIBRATION_SHARE: Final = 0.25
 AUDIT_SHARE: Final = 0.1
 LEAST_AUDIT: Final = 40
@@ -119,8 +119,8 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     >>> damaged = clean[:3].copy()
     >>> damaged[1, 2] = 40.0
     >>> result = restorer.restore(damaged)
-    >>> result.seam
-    <Seam: 1 cells (1 corrupt)>
+    >>> result.seam.count_by_cause()["corrupt"]
+    1
     >>> bool(abs(result.table[1, 2] - clean[1, 2]) < 0.5)
     True
     """
@@ -499,7 +499,7 @@ def _check_reference(blocks: Blocks, schema: Schema) -> None:
 def _split(rows: NDArray[np.int64], rng: np.random.Generator, audited: bool) -> tuple[NDArray[np.int64], ...]:
     """Rows to fit, to calibrate and to audit on, disjoint."""
     order = rng.permutation(rows)
-    n_calibration = int(np.clip(round(CALIBRATION_SHARE * rows.size), 10, MOST_CALIBRATION))
+    n_calibration = int(np.clip(round(CALIBRATION_SHARE * rows.size), min(20, rows.size // 2), MOST_CALIBRATION))
     n_audit = int(np.clip(round(AUDIT_SHARE * rows.size), LEAST_AUDIT, MOST_AUDIT))
     n_audit = n_audit if audited and rows.size >= 5 * LEAST_AUDIT else 0
     held_out = order[n_calibration : n_calibration + n_audit]

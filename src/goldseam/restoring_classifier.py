@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -71,11 +71,12 @@ class RestoringClassifier(ClassifierMixin, BaseEstimator):
         self.damaged_copies = damaged_copies
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit the restorer on the rows, the classifier on their features."""
         if y is None:
             raise InputError("RestoringClassifier requires y to be passed, but the target y is None.")
         labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         if self.damaged_copies < 0:
             raise ParameterError(f"damaged_copies must be at least 0; got {self.damaged_copies}.")
@@ -89,8 +90,7 @@ class RestoringClassifier(ClassifierMixin, BaseEstimator):
             kind = PEER_KINDS[copy % len(PEER_KINDS)]
             damage = peer_protocol(blocks, self.restorer_.schema_, blocks, kind, rng)
             seen.append(self.restorer_.features(damage.blocks, soft=self.soft))
-        weights = {} if sample_weight is None else {"sample_weight": np.tile(np.asarray(sample_weight), len(seen))}
-        self.classifier_ = clone(self.classifier).fit(np.concatenate(seen), np.tile(labels, len(seen)), **weights)
+        self.classifier_ = clone(self.classifier).fit(np.concatenate(seen), np.tile(labels, len(seen)))
         self.classes_ = self.classifier_.classes_
         return self
 

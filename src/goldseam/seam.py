@@ -190,7 +190,7 @@ class Seam:
         raise InputError(_unknown_suffix(path))
 
 
-def _series(name: str, values: ArrayLike | Sequence[Any]) -> pl.Series:
+def _series(name: str, values: Any) -> pl.Series:
     """A column of the ledger; NumPy's object arrays go by way of lists, which polars reads as text."""
     if isinstance(values, np.ndarray) and values.dtype == object:
         values = values.tolist()

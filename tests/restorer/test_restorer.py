@@ -266,8 +266,8 @@ def test_bad_settings_are_named(settings: dict[str, Any], says: str) -> None:
 
 
 def test_bad_tables_are_named(restorer: Restorer) -> None:
-    with pytest.raises(InputError, match=r"at least 20 rows .* got 12"):
-        Restorer(**FAST).fit(REFERENCE.iloc[:12])
+    with pytest.raises(InputError, match=r"at least 10 rows .* got 8"):
+        Restorer(**FAST).fit(REFERENCE.iloc[:8])
     with pytest.raises(MissingColumnError, match="'x3'"):
         restorer.restore(CLEAN.drop(columns="x3"))
     with pytest.raises(SchemaError, match=r"'x1' .* 'oops' at row 2"):
