@@ -263,12 +263,11 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             wrong = sum(line["false_cells"] for line in lines)
             cells = sum(line["suspect_cells"] for line in lines)
             promises.append(_promise("false discovery rate", self.alarm_rate, wrong / max(cells, 1), cells, SCOPE))
-        inside = sum(line["covered_cells"] for line in lines)
-        cells = sum(line["interval_cells"] for line in lines)
+        errors = [line for line in lines if line["kind"] != "noise"]
+        inside, cells = (sum(line[key] for line in errors) for key in ("covered_cells", "interval_cells"))
         if cells:
-            promises.append(
-                _promise("interval coverage", self.coverage, inside / cells, cells, "repaired numbers of the audit")
-            )
+            scope = "numbers that were changed, rightly or not; rows of small noise apart"
+            promises.append(_promise("interval coverage", self.coverage, inside / cells, cells, scope))
         return promises
 
     def _outcome(self, blocks: Blocks) -> Outcome:

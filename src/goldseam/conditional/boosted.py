@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from goldseam.conditional import kernels
 from goldseam.conditional.layout import Layout
@@ -82,7 +83,15 @@ class Boosted:
 
 
 def fit_boosted(scores: Scores, n_levels: Ints, layout: Layout, rng: np.random.Generator) -> Boosted:
-    """Train one model per cell on reference rows and their masked copies."""
+    """Train one model per cell on reference rows and their masked copies.
+
+    One thread: the tables are small, and OpenMP threads that wait for each other on a busy machine cost minutes.
+    """
+    with threadpool_limits(1, user_api="openmp"):
+        return _fitted(scores, n_levels, layout, rng)
+
+
+def _fitted(scores: Scores, n_levels: Ints, layout: Layout, rng: np.random.Generator) -> Boosted:
     level_offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
     blank = Boosted(layout, flatten([], []), np.empty(0, np.int64), np.zeros(1, np.int64), level_offsets)
     whole = blank.prepare(Blocks(scores.z, scores.codes), scores)

@@ -220,7 +220,7 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     knots, gains = fit_gain(practice.cells[:, at][use], step[use], practice.width[use], natural[use], wanted[use], way)
     half = Repairer(knots, gains, np.inf, np.empty(0))
     moved = use & (half.gain(practice.cells[:, at], step, practice.width, natural) > 0.0)
-    moved &= (practice.way != NOISE)[:, None] & practice.changed[:, at]  # an interval is promised for damaged cells
+    moved &= (practice.way != NOISE)[:, None]  # intervals are promised for cells that are moved, rightly or not, noise apart
     distance = np.abs(practice.true_scores - practice.center) / practice.width
     column = np.broadcast_to(np.arange(len(at)), moved.shape)
     reach = fit_reach(distance[moved], column[moved], len(at), coverage)
