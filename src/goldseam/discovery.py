@@ -52,7 +52,7 @@ def fit_fine_cells(evidence: Evidence, calibration: Blocks, rng: np.random.Gener
     """Rehearse damage on calibration rows and keep what fine cells scored."""
     copies = max(2, REHEARSED_ROWS // len(calibration))
     rows = calibration.take(np.tile(np.arange(len(calibration)), copies))
-    rehearsal = hurt(rows, evidence.marginals, evidence.layout, rng)
+    rehearsal = hurt(rows, evidence.marginals, evidence.layout, rng, evidence.prior.grid)
     found = evidence.judge(rehearsal.blocks)
     edges = np.unique(np.quantile(found.row_scores, np.arange(1, N_BINS) / N_BINS))
     bins = np.searchsorted(edges, found.row_scores, side="right")

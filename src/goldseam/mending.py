@@ -30,6 +30,7 @@ Ints = NDArray[np.int64]
 NO_CAUSE: Final = -1
 MISSING_CELL, CORRUPT, NOISE, UNSEEN_CELL, REFUSED = range(len(CAUSES))
 N_DONORS: Final = 3
+RARE: Final = 0.01  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
 Action = Literal["repair", "flag", "quarantine"]
 ACTIONS: Final = ("repair", "flag", "quarantine")
 
@@ -137,14 +138,16 @@ class Mender:
     def _decided(self, blocks: Blocks, missing: Flags, found: Findings, repairs: Repairs, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.
 
-        A cell of a flagged row that is not suspect itself may be drawn in towards what its neighbours say: cause `noise`.
+        A rare cell of a flagged row that is not suspect itself may be drawn in towards what its neighbours say: cause
+        `noise`.
         """
         evidence, policy = self.evidence, self.policy
         unseen = evidence.layout.unseen(blocks)
         suspect = found.suspect
         quarantined = np.asarray((suspect & policy.quarantine).any(axis=1))
         worth = found.probabilities >= policy.least_probability
-        allowed = (suspect | (not by_cell)) & worth & ~policy.flag & ~quarantined[:, None]
+        drawn_in = (found.cell_p_values <= RARE) & (not by_cell)
+        allowed = (suspect | drawn_in) & worth & ~policy.flag & ~quarantined[:, None]
         changed = repairs.changed & (missing | allowed)
         numbers, feasible = self._constrained(repairs, changed)
         changed &= feasible[:, None] | missing

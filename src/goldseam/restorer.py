@@ -228,7 +228,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         names = [schema.names[i] for i in schema.modelled_positions]
         if self.groups is not None:
             return Prior(order=tuple(_group_order(self.groups, names)))
-        return Prior()
+        return Prior(grid=None if self.grid_shape is None else tuple(self.grid_shape))
 
     def _trusted_rows(self, blocks: Blocks, rng: np.random.Generator) -> NDArray[np.int64]:
         """All rows of a clean reference; of a contaminated one those that a model that has not seen them believes."""

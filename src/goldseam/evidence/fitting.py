@@ -131,7 +131,7 @@ def _statements(
 ) -> tuple[Statement, ...]:
     if not witnesses:
         return ()
-    rehearsal = hurt(calibration, blank.marginals, blank.layout, rng)
+    rehearsal = hurt(calibration, blank.marginals, blank.layout, rng, blank.prior.grid)
     pairs = zip(witnesses, heard, strict=True)
     return tuple(fit_statement(one, part, rehearsal.blocks, rehearsal.changed) for one, part in pairs)
 
@@ -170,7 +170,7 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
     clean = model.beliefs(model.rows(blocks))
     quota = min(REHEARSED[0], REHEARSED[1] // model.layout.n_cells) // FOLDS
     many = blocks.take(np.resize(np.arange(len(blocks)), quota))
-    rehearsal = hurt(many, model.marginals, model.layout, rng)
+    rehearsal = hurt(many, model.marginals, model.layout, rng, model.prior.grid)
     rows = model.rows(rehearsal.blocks)
     beliefs = model.beliefs(rows)
     mended = model.mend(rows, beliefs.cell_scores)
@@ -220,7 +220,7 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     knots, gains = fit_gain(practice.cells[:, at][use], step[use], practice.width[use], natural[use], wanted[use], way)
     half = Repairer(knots, gains, np.inf, np.empty(0))
     moved = use & (half.gain(practice.cells[:, at], step, practice.width, natural) > 0.0)
-    moved &= (practice.way != NOISE)[:, None]  # intervals are promised for cells that are moved, rightly or not, noise apart
+    moved &= (practice.way != NOISE)[:, None]  # promised for all cells that are moved, rightly or not, noise apart
     distance = np.abs(practice.true_scores - practice.center) / practice.width
     column = np.broadcast_to(np.arange(len(at)), moved.shape)
     reach = fit_reach(distance[moved], column[moved], len(at), coverage)

@@ -19,7 +19,7 @@ class Prior:
 
     A row is clean, or has scattered damage at one of `rates`, or damage in runs along the columns. The damaged cells of
     a row hold values of one kind: `kinds` are the mixes (uniform, marginal, wide) a kind may be, and `scatter_kinds`,
-    `segment_kinds` how likely each is. Mean runs are the shares `runs` of the columns.
+    `segment_kinds` how likely each is. Mean runs are the shares `runs` of the columns. On a `grid` rehearsals hurt boxes.
 
     >>> Prior().clean
     0.5
@@ -36,6 +36,7 @@ class Prior:
     first: float = 0.1
     starts: float = 1.0
     order: tuple[int, ...] | None = None
+    grid: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not (self.clean > 0.0 and self.segment > 0.0 and self.clean + self.segment < 1.0):

@@ -31,12 +31,14 @@ class Rehearsal:
     way: NDArray[np.int64]
 
 
-def draw_cells(n_rows: int, n_cells: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which cells to hurt: half of the rows, of those 40 % in one run and 60 % scattered, at least one cell each."""
-    length = np.maximum(1.0, np.round(n_cells * rng.uniform(0.05, 0.6, n_rows)))
-    start = np.floor(rng.random(n_rows) * (n_cells - length + 1.0))
-    cell = np.arange(n_cells)
-    run = (cell >= start[:, None]) & (cell < (start + length)[:, None])
+def draw_cells(
+    n_rows: int, n_cells: int, rng: np.random.Generator, grid: tuple[int, ...] | None = None
+) -> NDArray[np.bool_]:
+    """Which cells to hurt: half of the rows, of those 40 % in one run and 60 % scattered, at least one cell each.
+
+    On a grid the run is a box.
+    """
+    run = _boxes(n_rows, (n_cells,) if grid is None else grid, rng)
     rate = np.exp(rng.uniform(np.log(0.03), np.log(0.3), n_rows))
     scattered = rng.random((n_rows, n_cells)) < rate[:, None]
     scattered[np.arange(n_rows), rng.integers(n_cells, size=n_rows)] = True
@@ -44,11 +46,26 @@ def draw_cells(n_rows: int, n_cells: int, rng: np.random.Generator) -> NDArray[n
     return cells & (rng.random(n_rows) < DAMAGED)[:, None]
 
 
-def hurt(blocks: Blocks, marginals: Marginals, layout: Layout, rng: np.random.Generator) -> Rehearsal:
+def _boxes(n_rows: int, grid: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """One box per row that takes 5 to 60 % of the grid; a run where the grid has one axis."""
+    box = np.ones((n_rows, *grid), dtype=bool)
+    share = rng.uniform(0.05, 0.6, n_rows) ** (1.0 / len(grid))
+    for axis, extent in enumerate(grid):
+        length = np.maximum(1.0, np.round(extent * share))
+        start = np.floor(rng.random(n_rows) * (extent - length + 1.0))
+        at = np.arange(extent)
+        inside = (at >= start[:, None]) & (at < (start + length)[:, None])
+        box &= inside.reshape([n_rows, *(extent if i == axis else 1 for i in range(len(grid)))])
+    return box.reshape(n_rows, -1)
+
+
+def hurt(
+    blocks: Blocks, marginals: Marginals, layout: Layout, rng: np.random.Generator, grid: tuple[int, ...] | None = None
+) -> Rehearsal:
     """A damaged copy of clean rows; every row has one kind of damage. Missing cells stay missing."""
     n = len(blocks)
     way = rng.choice(4, size=n, p=WAYS)
-    cells = draw_cells(n, layout.n_cells, rng)
+    cells = draw_cells(n, layout.n_cells, rng, grid)
     cells[way == NOISE] = cells[way == NOISE].any(1, keepdims=True)  # noise is everywhere in its row
     cells &= ~layout.unusable(blocks)
     numbers, codes = blocks.numbers.copy(), blocks.codes.copy()

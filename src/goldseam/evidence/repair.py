@@ -3,6 +3,7 @@
 | equation | function |
 |---|---|
 | repaired = x + g(score) (mean - x), g isotonic, learnt in rehearsal | `fit_gain`, `Repairer.gain` |
+| g = 1 where the score is above SURE and the prediction is narrow | `Repairer.gain` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: mean +- q width in scores, q the conformal quantile of repaired cells in rehearsal | `fit_reach` |
 | a category changes when, in rehearsal, changing at its score did more good than harm | `fit_switch` |
@@ -31,6 +32,7 @@ LEAST_CELLS = 30
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
 GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range; it is reported, not repaired
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
+SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
 CAUTION = (0.5, 0.5, 0.25, 0.0)  # by size of step
 NATURAL_CAUTION = 0.5
 
@@ -50,6 +52,7 @@ class Repairer:
         `natural`: rare, but as its column may be."""
         position = np.searchsorted(self.knots, scores, side="right") - 1
         gains = np.where(position < 0, 0.0, self.gains[_case(step, width, natural), np.maximum(position, 0)])
+        gains = np.where((scores > SURE) & (width < WIDTHS[0]) & ~natural, 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 
 
