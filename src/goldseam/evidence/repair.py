@@ -3,7 +3,7 @@
 | equation | function |
 |---|---|
 | repaired = x + g(score) (mean - x), g isotonic, learnt in rehearsal | `fit_gain`, `Repairer.gain` |
-| g = 1 where the score is above SURE and the prediction is narrow | `Repairer.gain` |
+| g = 1 where the score is above SURE and the prediction is narrow, in cases that were rehearsed | `Repairer.gain` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: mean +- q width in scores, q the conformal quantile of repaired cells in rehearsal | `fit_reach` |
 | a category changes when, in rehearsal, changing at its score did more good than harm | `fit_switch` |
@@ -51,8 +51,10 @@ class Repairer:
         """How far to move, 0 .. 1; 0 means leave alone. `step` = (mean - x) / sd, `width` of the predicted score,
         `natural`: rare, but as its column may be."""
         position = np.searchsorted(self.knots, scores, side="right") - 1
-        gains = np.where(position < 0, 0.0, self.gains[_case(step, width, natural), np.maximum(position, 0)])
-        gains = np.where((scores > SURE) & (width < WIDTHS[0]) & ~natural, 1.0, gains)
+        case = _case(step, width, natural)
+        gains = np.where(position < 0, 0.0, self.gains[case, np.maximum(position, 0)])
+        rehearsed = self.gains.any(axis=1)[case]
+        gains = np.where(rehearsed & (scores > SURE) & (width < WIDTHS[0]) & ~natural, 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 
 
