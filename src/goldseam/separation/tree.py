@@ -40,8 +40,10 @@ class AttributeTree:
     ``first_child[n] + n_children[n]``. `shape` is the grid the columns lie on, or None when they lie on a line (the
     tree order). `names` are column names in the numbering of the tree, where the tree was given by names.
 
+    Examples
+    --------
     >>> tree = AttributeTree.interval(10).pruned(2)
-    >>> [tree.order[a:b].tolist() for a, b in zip(tree.start, tree.stop)][:5]
+    >>> [tree.order[a:b].tolist() for a, b in zip(tree.start[:5], tree.stop[:5])]
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [0, 1], [2, 3, 4]]
     """
 
@@ -79,8 +81,10 @@ class AttributeTree:
 
         `shift` moves the cuts cyclically by so many cells along each axis.
 
+        Examples
+        --------
         >>> tree = AttributeTree.grid((2, 3))
-        >>> [tree.order[a:b].tolist() for a, b in zip(tree.start, tree.stop)][:3]
+        >>> [tree.order[a:b].tolist() for a, b in zip(tree.start[:3], tree.stop[:3])]
         [[0, 3, 1, 2, 4, 5], [0, 3], [1, 2, 4, 5]]
         """
         sides = tuple(int(side) for side in shape)
