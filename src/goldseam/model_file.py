@@ -39,7 +39,7 @@ from goldseam import __version__
 from goldseam.atomic import atomic_path
 from goldseam.errors import ModelFileError, ParameterError
 
-__all__ = ["FORMAT_VERSION", "STORABLE", "load", "pack", "save", "unpack"]
+__all__ = ["FORMAT_VERSION", "STORABLE", "check_indices", "load", "pack", "save", "unpack"]
 
 FORMAT_VERSION: Final = 1
 MAX_HEADER: Final = 100_000_000
@@ -242,6 +242,21 @@ def _unpack_object(node: Any, arrays: Arrays, depth: int) -> Any:
     if hasattr(value, "check_state"):
         value.check_state()
     return value
+
+
+def check_indices(what: str, indices: NDArray[Any], low: Any, high: Any) -> None:
+    """Index arrays that compiled code follows must be whole numbers within [low, high); limits may be arrays.
+
+    >>> check_indices("order", np.array([0, 2]), 0, 3)
+    >>> check_indices("order", np.array([0, 3]), 0, 3)
+    Traceback (most recent call last):
+    goldseam.errors.ModelFileError: The model file's order leads outside: 3 is not within its limits.
+    """
+    if indices.dtype.kind not in "iu":
+        raise ModelFileError(f"The model file's {what} must be whole numbers; got {indices.dtype}.")
+    outside = (indices < low) | (indices >= high)
+    if outside.any():
+        raise ModelFileError(f"The model file's {what} leads outside: {indices[outside][0]} is not within its limits.")
 
 
 def _revive(cls: type[T], state: dict[str, Any]) -> T:

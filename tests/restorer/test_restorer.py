@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import goldseam as gs
+from goldseam.conditional.boosted import Forest
 from goldseam.corruption import overwrite_intervals
-from goldseam.errors import InputError, MissingColumnError, ParameterError, SchemaError
+from goldseam.errors import InputError, MissingColumnError, ModelFileError, ParameterError, SchemaError
 from goldseam.restorer import Restorer
 
 FAST: dict[str, Any] = {"method": ["conditional"], "audit": False, "random_state": 0}
@@ -293,3 +295,39 @@ def test_explanations_name_the_damaged_cell(restorer: Restorer) -> None:
     assert "x3: 25, expected" in str(why)
     with pytest.raises(InputError, match="Row 300 was asked for, but the table has rows 0 to 299"):
         restorer.explain(table, row=300)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("order", lambda order: np.zeros_like(order), "order each of its 8 columns once"),
+        ("stop", lambda stop: stop + 9, "ends of nodes leads outside: 17"),
+        ("first_child", lambda child: child + 900, "children leads outside: 901"),
+        ("parent", lambda parent: parent[:1], "15 entries in each"),
+    ],
+)
+def test_trees_that_lead_outside_do_not_reach_the_kernels(restorer: Restorer, name: str, value: Any, says: str) -> None:
+    tree = restorer.mender_.reference.tree
+    tree.check_state()
+    hostile = replace(tree, **{name: value(getattr(tree, name))})
+    with pytest.raises(ModelFileError, match=says):
+        hostile.check_state()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("left", np.zeros(3, dtype=np.int64), "left children leads outside: 0"),  # a node that leads to itself: no end
+        ("right", np.array([7, -1, -1]), "right children leads outside: 7"),
+        ("trees", np.array([3]), "trees leads outside: 3"),
+        ("value", np.zeros(2), "different lengths"),
+    ],
+)
+def test_forests_that_lead_outside_do_not_reach_the_kernels(name: str, value: Any, says: str) -> None:
+    leaves = {"threshold": np.zeros(3), "missing_left": np.zeros(3, dtype=bool), "value": np.zeros(3)}
+    nodes = {"feature": np.array([0, -1, -1]), "left": np.array([1, -1, -1]), "right": np.array([2, -1, -1])}
+    forest = Forest(trees=np.array([0]), tree_of_output=np.array([0, 1]), base=np.zeros(1), **nodes, **leaves)
+    forest.check_state()
+    hostile = replace(forest, **{name: value})
+    with pytest.raises(ModelFileError, match=says):
+        hostile.check_state()

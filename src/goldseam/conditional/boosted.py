@@ -25,6 +25,8 @@ from goldseam.conditional.layout import Layout
 from goldseam.conditional.marginals import Floats, Ints, Scores
 from goldseam.conditional.masking import draw_masks
 from goldseam.conditional.source import CellPrediction
+from goldseam.errors import ModelFileError
+from goldseam.model_file import check_indices
 from goldseam.schema import Blocks
 
 __all__ = ["Boosted", "Forest", "fit_boosted", "flatten"]
@@ -50,6 +52,18 @@ class Forest:
     right: Ints
     value: Floats
 
+    def check_state(self) -> None:
+        """Nodes lead to later nodes, outputs to trees that exist; a file that says otherwise is refused."""
+        nodes, n = np.arange(len(self.feature)), len(self.feature)
+        inner = self.feature >= 0
+        check_indices("trees", self.trees, 0, n)
+        check_indices("trees of outputs", self.tree_of_output, 0, len(self.trees) + 1)
+        for what, child in (("left children", self.left), ("right children", self.right)):
+            check_indices(what, child[inner], nodes[inner] + 1, n)
+        sizes = {len(part) for part in (self.threshold, self.missing_left, self.left, self.right, self.value)}
+        if sizes != {n} or len(self.tree_of_output) != len(self.base) + 1:
+            raise ModelFileError(f"The model file's forest has arrays of different lengths: {sorted(sizes | {n})}.")
+
     def values(self, features: Floats, withheld: NDArray[np.bool_], row_of: Ints) -> Floats:
         """All outputs of some rows, (n, outputs)."""
         return kernels.forest_values(
@@ -67,6 +81,10 @@ class Boosted:
     classes: Ints
     class_offsets: Ints
     level_offsets: Ints
+
+    def check_state(self) -> None:
+        """The forest asks for columns that exist."""
+        check_indices("features", self.forest.feature, -1, self.layout.n_cells)
 
     def prepare(self, blocks: Blocks, scores: Scores) -> Floats:
         """Scores and codes in table order, NaN where nothing usable was observed."""

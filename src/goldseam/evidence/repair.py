@@ -53,7 +53,7 @@ class Repairer:
         position = np.searchsorted(self.knots, scores, side="right") - 1
         case = _case(step, width, natural)
         gains = np.where(position < 0, 0.0, self.gains[case, np.maximum(position, 0)])
-        rehearsed = self.gains.any(axis=1)[case]
+        rehearsed = (self.gains.max(axis=1) > 0.0)[case]
         gains = np.where(rehearsed & (scores > SURE) & (width < WIDTHS[0]) & ~natural, 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goldseam.errors import MissingColumnError, ParameterError
+from goldseam.errors import MissingColumnError, ModelFileError, ParameterError
+from goldseam.model_file import check_indices
 
 __all__ = ["AttributeTree"]
 
@@ -56,6 +57,20 @@ class AttributeTree:
     depth: IntArray
     shape: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
+
+    def check_state(self) -> None:
+        """A file whose nodes lead outside the columns or the tree is refused."""
+        n_nodes, n_columns = len(self.start), len(self.order)
+        if {len(part) for part in (self.stop, self.parent, self.first_child, self.n_children)} != {n_nodes}:
+            raise ModelFileError(f"The model file's tree must have {n_nodes} entries in each of its node arrays.")
+        if not np.array_equal(np.sort(self.order), np.arange(n_columns)):
+            raise ModelFileError(f"The model file's tree must order each of its {n_columns} columns once.")
+        check_indices("starts of nodes", self.start, 0, n_columns + 1)
+        check_indices("ends of nodes", self.stop, self.start, n_columns + 1)
+        check_indices("parents", self.parent, -1, n_nodes)
+        inner = self.n_children > 0
+        check_indices("children", self.first_child[inner], 0, n_nodes)
+        check_indices("numbers of children", self.n_children, 0, n_nodes - np.maximum(self.first_child, 0) + 1)
 
     @classmethod
     def interval(cls, n_columns: int, *, arity: int = 2, order: ArrayLike | None = None) -> AttributeTree:
