@@ -12,9 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-from playwright.sync_api import sync_playwright
-
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 ARGS = [
@@ -37,12 +34,16 @@ def take(browser: Any, report: Path, name: str, height: int) -> None:
         target = IMAGES / f"{name}-{look}.png"
         page.screenshot(path=target)
         context.close()
+        from PIL import Image
+
         Image.open(target).convert("RGB").save(target, optimize=True)
         print(f"{target.relative_to(ROOT)}: {target.stat().st_size / 1000:.0f} KB")
 
 
 def main(names: list[str]) -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGS)
         for name in names or list(EXAMPLES):
