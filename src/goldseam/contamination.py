@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from goldseam.evidence import Prior, fit_evidence
 from goldseam.margin.trust import row_trust
@@ -42,8 +43,10 @@ def features(blocks: Blocks, schema: Schema) -> NDArray[np.float64]:
     return np.concatenate(parts, axis=1)
 
 
-def believed_rows(blocks: Blocks, schema: Schema, prior: Prior, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """True for rows that both witnesses believe."""
+def believed_rows(
+    blocks: Blocks, schema: Schema, prior: Prior, rng: np.random.Generator
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """True for rows that both witnesses believe; and the trust that the second one, if not the first, has in each."""
     seed = int(rng.integers(2**31))
     lone = row_trust(features(blocks, schema), seed=seed).trust < LEAST_TRUST
     believed = ~lone
@@ -54,7 +57,7 @@ def believed_rows(blocks: Blocks, schema: Schema, prior: Prior, rng: np.random.G
             mine = fold == k
             odds[mine] = _odds(blocks, schema, np.flatnonzero(believed & ~mine), np.flatnonzero(mine), prior, rng)
         believed = ~lone & (odds <= MOST_LOG_ODDS)
-    return believed
+    return believed, np.where(lone, 0.0, expit(MOST_LOG_ODDS - odds))
 
 
 def _odds(

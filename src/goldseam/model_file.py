@@ -39,7 +39,7 @@ from goldseam import __version__
 from goldseam.atomic import atomic_path
 from goldseam.errors import ModelFileError, ParameterError
 
-__all__ = ["FORMAT_VERSION", "STORABLE", "check_indices", "load", "pack", "save", "unpack"]
+__all__ = ["FORMAT_VERSION", "STORABLE", "check_indices", "fingerprint", "load", "pack", "save", "unpack"]
 
 FORMAT_VERSION: Final = 1
 MAX_HEADER: Final = 100_000_000
@@ -281,6 +281,16 @@ def save(model: object, path: str | Path) -> None:
     }
     with atomic_path(path) as temporary:
         temporary.write_bytes(save_tensors(arrays, metadata=metadata))
+
+
+def fingerprint(model: object) -> str:
+    """Checksum of a storable value: equal for equal models.
+
+    >>> fingerprint({"a": np.arange(3)}) == fingerprint({"a": np.arange(3)})
+    True
+    """
+    tree, arrays = pack(model)
+    return _checksum(json.dumps(tree, allow_nan=False), arrays)
 
 
 def load(path: str | Path) -> Any:

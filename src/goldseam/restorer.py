@@ -106,6 +106,10 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     Attributes
     ----------
     schema_ : Schema
+    reference_trust_ : array
+        How far each reference row is trusted; 1 for all rows of a clean reference.
+    fingerprint_ : str
+        Checksum of what was learnt.
     audit_ : Audit
         What it can and cannot do on this reference; print it.
 
@@ -191,6 +195,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             "audited": held_out.size, "distrusted": len(blocks) - rows.size,
         }  # fmt: skip
         self.audit_ = self._audited(blocks, fitting, held_out, rng)
+        self.fingerprint_ = model_file.fingerprint(self.mender_)
         return self
 
     def _check_parameters(self) -> None:
@@ -233,9 +238,10 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def _trusted_rows(self, blocks: Blocks, rng: np.random.Generator) -> NDArray[np.int64]:
         """All rows of a clean reference; of a contaminated one those that a model that has not seen them believes."""
         everything = np.arange(len(blocks))
+        self.reference_trust_ = np.ones(len(blocks))
         if self.reference == "clean":
             return everything
-        trusted = believed_rows(blocks, self.schema_, self._prior(self.schema_), rng)
+        trusted, self.reference_trust_ = believed_rows(blocks, self.schema_, self._prior(self.schema_), rng)
         if trusted.sum() < LEAST_ROWS:
             raise InputError(
                 f"Only {int(trusted.sum())} of {len(blocks)} reference rows can be trusted; at least {LEAST_ROWS} are "
@@ -414,16 +420,29 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             "promises": [dict(promise) for promise in self.audit_.promises],
             "levels": {"cell_p_value": levels.cell_p_value, "noise": dict(levels.noise)},
             "audit": self.audit_.to_dict(),
-            "reference": {"rows": self.row_counts_["reference"], "columns": self.histograms_},
+            "reference": {
+                "rows": self.row_counts_["reference"],
+                "columns": self.histograms_,
+                "trust": self._trust_counts(),
+            },
             "grid_shape": list(self.grid_shape) if self.grid_shape else None,
             "first_row": first_row,
             "how": {
                 "call": repr(self),
+                "model": self.fingerprint_,
                 "seed": self.random_state if isinstance(self.random_state, int) else None,
                 "versions": {"goldseam": __version__, "python": platform.python_version(), "numpy": np.__version__},
             },
             **more,
         }
+
+    def _trust_counts(self) -> dict[str, Any] | None:
+        """How far the rows of a contaminated reference are trusted, for pictures."""
+        if self.reference == "clean":
+            return None
+        counts, edges = np.histogram(self.reference_trust_, bins=20, range=(0.0, 1.0))
+        distrusted = self.row_counts_["distrusted"]
+        return {"edges": edges.tolist(), "counts": counts.tolist(), "distrusted": distrusted}
 
     # --- rows -------------------------------------------------------------------------------------------------------
 

@@ -180,6 +180,10 @@ def test_a_contaminated_reference_keeps_its_promise() -> None:
     reference = pd.concat([dirty[few], REFERENCE[~few]])
     model = Restorer(**{**FAST, "reference": "contaminated"}).fit(reference)
     assert model.row_counts_["distrusted"] > 0.5 * cells[few].any(axis=1).sum()
+    assert (
+        model.reference_trust_[: few.sum()][cells[few].any(axis=1)].mean()
+        < model.reference_trust_[few.sum() :].mean() - 0.3
+    )
     table, truth = damaged(CLEAN)
     flagged = model.restore(table).row_p_values <= 0.05
     assert flagged[truth.any(axis=1)].mean() > 0.75
