@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 NO_CAUSE: Final = -1
 MISSING_CELL, CORRUPT, NOISE, UNSEEN_CELL, REFUSED = range(len(CAUSES))
 N_DONORS: Final = 3
-RARE: Final = 0.01  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
+RARE: Final = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
 Action = Literal["repair", "flag", "quarantine"]
 ACTIONS: Final = ("repair", "flag", "quarantine")
 

@@ -318,6 +318,6 @@ def naive_bound(field: Potentials, numbers: Array, codes: Codes, noise: Noise, b
         z = field.h + mu @ field.R + odds * layout.one_hot(codes[i : i + 1])[0]
         value = -0.5 * (mu @ field.B @ mu + np.sum(field.B * V)) + field.a @ mu
         value -= 0.5 * np.sum(np.log(2 * np.pi / o[seen]) + ((x - mu)[seen] ** 2 + np.diag(V)[seen]) * o[seen])
-        value += 0.5 * np.linalg.slogdet(V)[1] + 0.5 * len(mu) * np.log(2 * np.pi * np.e)
+        value += 0.5 * np.linalg.slogdet(V)[1] + 0.5 * len(mu) * (np.log(2 * np.pi) + 1.0)
         out[i] = value + Q @ z + 0.5 * Q @ field.Phi @ Q - np.sum(Q * np.log(Q)) + base[i]
     return out
