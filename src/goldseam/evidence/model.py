@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 from goldseam.conditional.layout import Layout
 from goldseam.conditional.marginals import Floats, Marginals
 from goldseam.conditional.source import CellSource
+from goldseam.engines.local import map_row_blocks
 from goldseam.evidence.calibration import Calibration
 from goldseam.evidence.interface import Statement
 from goldseam.evidence.pool import Pool
@@ -197,9 +196,4 @@ def _same(new: Floats, old: Floats) -> NDArray[np.bool_]:
 
 
 def _map(call: Callable[[Blocks], T], blocks: Blocks, n_jobs: int | None) -> list[T]:
-    parts = [blocks.take(slice(i, i + CHUNK)) for i in range(0, max(len(blocks), 1), CHUNK)]
-    workers = (cpu_count() or 1) if n_jobs == -1 else n_jobs or 1
-    if workers == 1 or len(parts) == 1:
-        return [call(part) for part in parts]
-    with ThreadPoolExecutor(workers) as executor:
-        return list(executor.map(call, parts))
+    return map_row_blocks(lambda rows: call(blocks.take(rows)), len(blocks), n_jobs=n_jobs, block=CHUNK)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from goldseam.engines.local import n_threads
 from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
 from goldseam.field import emission, noise
 from goldseam.field.inference import Beliefs, Noise, cell_precision, infer, leave_one_out, sample
@@ -313,11 +313,7 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @property
     def _threads(self) -> int:
-        if self.n_jobs is None:
-            return 1
-        if self.n_jobs == 0:
-            raise ParameterError("n_jobs must not be 0. Hint: 1 for one thread, -1 for all cores.")
-        return self.n_jobs if self.n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + self.n_jobs)
+        return n_threads(self.n_jobs)
 
     def _infer(self, blocks: Blocks) -> tuple[FieldPosterior, Array, NDArray[np.bool_]]:
         """Posterior in the table's units, the numbers to write, and which numbers change."""

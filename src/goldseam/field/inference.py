@@ -25,7 +25,6 @@ On adult with half the cells blank the log-loss of the blanks falls from 1.17 to
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -33,6 +32,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.engines.local import map_row_blocks
 from goldseam.field import kernels as _kernels
 from goldseam.field.potentials import Potentials
 
@@ -137,13 +137,8 @@ def cell_precision(numbers: Array, noise: Noise) -> Array:
 
 def in_chunks(call: Callable[[slice], None], n_rows: int, n_jobs: int, size: int = CHUNK) -> None:
     """Run `call` over blocks of rows, in threads when n_jobs > 1."""
-    slices = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    if n_jobs == 1 or len(slices) < 2:
-        for rows in slices:
-            call(rows)
-        return
-    with ThreadPoolExecutor(n_jobs) as pool:
-        list(pool.map(call, slices))
+    if n_rows:
+        map_row_blocks(call, n_rows, n_jobs=n_jobs, block=size)
 
 
 def infer(

@@ -13,13 +13,13 @@ G5.7     distances over the columns that both rows have
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.engines.local import map_row_blocks
 from goldseam.margin import kernels
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "GramRows",
     "Neighbourhood",
     "bipartite_sums",
-    "count_jobs",
     "distinct_rows",
     "entropy_offset",
     "gram_squares",
@@ -230,22 +229,8 @@ def gram_squares(gram: Floats, row_diagonal: Floats, reference_diagonal: Floats)
 
 
 def _run_blocks(work: Any, n_rows: int, n_jobs: int | None) -> None:
-    blocks = [slice(start, start + _BLOCK) for start in range(0, n_rows, _BLOCK)]
-    jobs = min(count_jobs(n_jobs), len(blocks))
-    if jobs <= 1:
-        for block in blocks:
-            work(block)
-        return
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(work, blocks))
-
-
-def count_jobs(n_jobs: int | None) -> int:
-    """Number of threads: None is one, a negative number counts back from the cores."""
-    import os
-
-    cores = os.cpu_count() or 1
-    return 1 if n_jobs is None else max(1, n_jobs if n_jobs > 0 else cores + 1 + n_jobs)
+    if n_rows:
+        map_row_blocks(work, n_rows, n_jobs=n_jobs, block=_BLOCK)
 
 
 def bipartite_sums(

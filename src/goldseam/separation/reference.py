@@ -12,15 +12,14 @@ alike (S3.3). A number deviates by its squared scaled difference, a category by 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.engines.local import map_row_blocks
 from goldseam.separation.kernels import nearest_rows, pack_lanes, ranked_radii, sum_radii
 from goldseam.separation.network import RankedPlan, ranked_plan
 from goldseam.separation.scores import kept_deviations
@@ -39,21 +38,8 @@ N_FILL = 10  # context neighbours that fill missing cells before a ranked scan (
 
 def in_row_blocks(n_rows: int, n_jobs: int | None, work: Callable[[slice], None], block: int = BLOCK) -> None:
     """Call `work` on slices of the rows, in threads. What a row gets must not depend on its slice."""
-    slices = [slice(begin, min(begin + block, n_rows)) for begin in range(0, n_rows, block)]
-    threads = min(len(slices), _threads(n_jobs))
-    if threads <= 1:
-        for rows in slices:
-            work(rows)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, slices):
-            pass
-
-
-def _threads(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return 1
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    if n_rows:
+        map_row_blocks(work, n_rows, n_jobs=n_jobs, block=block)
 
 
 @dataclass(frozen=True, eq=False)
