@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
 from goldseam.field import RandomMixedField, pool
+from goldseam.field.levels import given_levels
 
 
 def make_table(rng, n_rows=200):
@@ -81,8 +83,8 @@ def test_polars_in_polars_out(field, rng):
 @given(st.integers(0, 2**32 - 1))
 def test_a_row_is_restored_alike_in_any_table(field, seed):
     rng = np.random.default_rng(seed)
-    noisy = RandomMixedField.__new__(RandomMixedField)
-    noisy.__dict__.update(vars(field), sigma_=np.full(3, 0.2), flip_=np.full(2, 0.1))
+    noisy = copy.copy(field)
+    noisy.levels_ = given_levels(field.schema_, {"size": 0.3, "count": 1.5, "weight": 0.6, "kind": 0.1, "flag": 0.1})
     table = with_gaps(make_table(rng, 30), rng)
     rows = rng.permutation(30)[: rng.integers(1, 30)]
     for model in (field, noisy):

@@ -1,7 +1,20 @@
 """What the cells should have been: the random mixed field."""
 
 from goldseam.field.estimator import RandomMixedField
+from goldseam.field.levels import NoiseLevels, given_levels
+from goldseam.field.model import Denoised, Field, learn_field
 from goldseam.field.posterior import FieldPosterior, Pooled, pool
 from goldseam.field.potentials import Edge
 
-__all__ = ["Edge", "FieldPosterior", "Pooled", "RandomMixedField", "pool"]
+__all__ = [
+    "Denoised",
+    "Edge",
+    "Field",
+    "FieldPosterior",
+    "NoiseLevels",
+    "Pooled",
+    "RandomMixedField",
+    "given_levels",
+    "learn_field",
+    "pool",
+]

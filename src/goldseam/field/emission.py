@@ -21,9 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.errors import ModelFileError
 from goldseam.field import kernels as _kernels
 from goldseam.field.inference import Beliefs, Codes, Noise, groups_of, in_chunks, infer
 from goldseam.field.potentials import Potentials
+from goldseam.model_file import check_indices
 
 __all__ = ["Atoms", "Empirical", "GrossErrors", "atom_quantiles", "atom_weights", "empirical", "gross_errors"]
 
@@ -52,6 +54,14 @@ class Atoms:
     widths: Array
     starts: NDArray[np.int64]
     range: Array
+
+    def check_state(self) -> None:
+        """A file whose columns of atoms lead outside is refused."""
+        check_indices("starts of atoms", self.starts, 0, len(self.values) + 1)
+        if len(self.starts) != len(self.range) + 1 or (np.diff(self.starts) < 1).any():
+            raise ModelFileError(f"The model file's atoms must give each of {len(self.range)} numbers at least one.")
+        if {len(self.log_p), len(self.widths)} != {len(self.values)}:
+            raise ModelFileError(f"The model file's atoms must have {len(self.values)} shares and widths.")
 
     @classmethod
     def of(cls, numbers: Array, weights: Array) -> Atoms:

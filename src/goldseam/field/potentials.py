@@ -23,6 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.errors import ModelFileError
+from goldseam.model_file import check_indices
+
 __all__ = ["Edge", "Layout", "Potentials", "find_edges", "make_definite"]
 
 Array = NDArray[np.float64]
@@ -83,6 +86,18 @@ class Potentials:
     h: Array
     Phi: Array
     offsets: NDArray[np.int64]
+
+    def check_state(self) -> None:
+        """A file whose arrays do not fit together is refused: compiled loops follow the offsets."""
+        check_indices("offsets of states", self.offsets, 0, len(self.h) + 1)
+        m, T = len(self.a), len(self.h)
+        ends = self.offsets[[0, -1]].tolist() if len(self.offsets) else []
+        if ends != [0, T] or (np.diff(self.offsets) < 1).any():
+            raise ModelFileError(f"The model file's offsets of states must rise from 0 to {T}; got {ends}.")
+        shapes = {"B": (m, m), "R": (m, T), "Phi": (T, T)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ModelFileError(f"The model file's {name} must be {shape}; got {getattr(self, name).shape}.")
 
     @cached_property
     def layout(self) -> Layout:
