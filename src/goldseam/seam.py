@@ -167,7 +167,7 @@ class Seam:
         read back exactly, so it is not the default.
         """
         suffix = Path(path).suffix
-        frame = self.frame.with_columns(_defused(("column", "observed", "restored"))) if formula_safe else self.frame
+        frame = self.frame.with_columns(defused(("column", "observed", "restored"))) if formula_safe else self.frame
         if suffix == ".parquet":
             frame.write_parquet(path)
         elif suffix == ".csv":
@@ -213,7 +213,8 @@ def _unknown_suffix(path: str | Path) -> str:
     )
 
 
-def _defused(names: Sequence[str]) -> list[pl.Expr]:
+def defused(names: Sequence[str]) -> list[pl.Expr]:
+    """Text columns with an apostrophe before what a spreadsheet would run as a formula."""
     risky = [pl.col(name).str.contains(FORMULA_START) & ~pl.col(name).str.contains(NUMBER) for name in names]
     return [
         pl.when(is_risky).then("'" + pl.col(name)).otherwise(pl.col(name)).alias(name)

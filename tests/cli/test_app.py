@@ -195,6 +195,59 @@ def test_report_again(folder: Path, tmp_path: Path, capsys: Any) -> None:
     assert "holds no run.json" in out.err
 
 
+def test_report_of_the_output_and_of_files(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    words = ("restore", folder / "incoming.csv", "-m", folder / "model.seam", "-o", tmp_path / "out.csv")
+    assert call(capsys, *words, "--seam", tmp_path / "seam.csv").code == 0
+    run = tmp_path / "out.run"
+    pages = []
+    for i, sources in enumerate(
+        [
+            (run,),
+            (tmp_path / "out.csv",),
+            (run / "summary.json", run / "seam.parquet"),
+            (tmp_path / "seam.csv", run / "summary.json"),
+        ]
+    ):
+        out = call(capsys, "report", *sources, "-o", tmp_path / f"{i}.html", "--title", "Same", "--json")
+        assert out.code == 0, out.err
+        assert out.json["report"] == str(tmp_path / f"{i}.html")
+        pages.append((tmp_path / f"{i}.html").read_text())
+    assert len(set(pages)) == 1
+    assert call(capsys, "report", run / "summary.json", run / "seam.parquet").code == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "part"),
+    [
+        (("absent.run",), "absent.run' does not exist"),
+        (("alone.csv",), "no run directory"),
+        (("a.json", "b.json"), "2 files, 2 of them .json"),
+        (("a.json", "alone.csv"), "'a.json' is not a summary of version 1.0, but something else"),
+        (("b.json", "alone.csv"), "'b.json' is not JSON"),
+        (("a.json", "b.json", "alone.csv"), "3 files"),
+    ],
+)
+def test_report_says_what_it_needs(tmp_path: Path, capsys: Any, names: tuple[str, ...], part: str) -> None:
+    (tmp_path / "a.json").write_text("[1]")
+    (tmp_path / "b.json").write_text("{")
+    (tmp_path / "alone.csv").write_text("a\n1\n")
+    out = call(capsys, "report", *(tmp_path / name for name in names))
+    assert out.code == 2
+    assert part in out.err
+    assert len(out.err.splitlines()) == 2
+
+
+def test_warnings_are_told_once_in_one_line(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    rows = "".join(f"{i % 7},{i % 5},{'ab'[i % 9 == 0]}\n" for i in range(60))
+    (tmp_path / "train.csv").write_text("x,y,label\n" + rows)
+    out = call(capsys, "train", tmp_path / "train.csv", "-t", "label", "-o", tmp_path / "m.seam", "--quiet")
+    assert out.code == 0, out.err
+    lines = out.err.splitlines()
+    assert lines
+    assert all(line.startswith("goldseam: warning: ") for line in lines)
+    assert len(lines) == len(set(lines))
+
+
 @pytest.mark.parametrize("kind", ["scatter", "intervals", "gaps", "noise", "categories", "swap", "units", "sensors"])
 def test_corrupt_changes_what_it_says(folder: Path, tmp_path: Path, capsys: Any, kind: str) -> None:
     clean = clean_table(300)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.cli.helpers import ENVIRONMENT, STAND_IN, call, run
@@ -168,6 +169,56 @@ def test_empty_ragged_and_foreign_files(folder: Path, tmp_path: Path, capsys: An
         fails(
             call(capsys, command, tmp_path / "bad.csv", "-o", tmp_path / "m.seam", *more), "has a header, but no rows"
         )
+
+
+HEADER = "id,v,k,c,flag\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "more", "part"),
+    [
+        ("none.csv", HEADER, (), "File 'none.csv' has a header, but no rows"),
+        ("none.csv", HEADER.strip(), (), "File 'none.csv' has a header, but no rows"),
+        ("none.csv", HEADER + "\n\n", (), "File 'none.csv' has a header, but no rows"),
+        ("none.csv", HEADER + "1,2\n", ("--on-bad-line", "skip"), "File 'none.csv' has a header, but no rows that fit"),
+        ("none.csv", HEADER + "1,2\n", (), "Line 2 of 'none.csv' does not fit"),
+        ("none.parquet", None, (), "File 'none.parquet' has columns, but no rows"),
+        ("none.arrow", None, (), "File 'none.arrow' has columns, but no rows"),
+        ("none.jsonl", "", (), "File 'none.jsonl' holds no JSON object"),
+    ],
+)
+def test_header_only(
+    folder: Path, tmp_path: Path, capsys: Any, name: str, content: str | None, more: tuple[str, ...], part: str
+) -> None:
+    path = tmp_path / name
+    if content is None:
+        empty = pl.DataFrame(schema=dict.fromkeys(HEADER.strip().split(","), pl.Float64))
+        _ = empty.write_parquet(path) if path.suffix == ".parquet" else empty.write_ipc(path)
+    else:
+        path.write_text(content)
+    model = tmp_path / "clf.seam"
+    few = tmp_path / "few.csv"
+    few.write_text(HEADER + "".join(f"{i},{i * 7 % 5},{i % 3},{'red' if i % 3 else 'blue'},true\n" for i in range(30)))
+    assert call(capsys, "train", few, "-t", "c", "-o", model, "--columns", "v,k").code == 0
+    few.unlink()
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    for out in (tmp_path / "out.csv", tmp_path / "out.parquet"):
+        fails(call(capsys, "restore", path, "-m", folder / "model.seam", "-o", out, *more), part)
+        fails(call(capsys, "predict", path, "-m", model, "-o", out, *more), part)
+    fails(call(capsys, "check", path, "-m", folder / "model.seam", "--seam", tmp_path / "seam.csv", *more), part)
+    answer = call(capsys, "restore", path, "-m", folder / "model.seam", "-o", "-", *more)
+    fails(answer, part)
+    assert answer.out == ""
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["clf.seam", name])
+
+
+def test_a_file_without_rows_among_others_is_fine(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "1.csv").write_text(HEADER)
+    (tmp_path / "2.csv").write_text(HEADER + "1,10,4,red,true\n")
+    words = ("restore", tmp_path / "1.csv", tmp_path / "2.csv", "-m", folder / "model.seam", "-o", tmp_path / "out.csv")
+    assert call(capsys, *words).code == 0
+    assert (tmp_path / "out.csv").read_text() == HEADER + "1,10,4,red,true\n"
 
 
 def test_ten_thousand_columns_of_another_table(folder: Path, tmp_path: Path, capsys: Any) -> None:

@@ -194,13 +194,21 @@ def test_the_seam_holds_the_text_of_the_file(folder: Path, tmp_path: Path, capsy
     assert seam.select("column", "observed", "restored").rows() == [("v", "099.50", m["v"]), ("k", "?", m["k"])]
 
 
-def test_header_only_gives_header_only(folder: Path, tmp_path: Path, capsys: Any) -> None:
-    for suffix in (".csv", ".parquet"):
-        (tmp_path / "in.csv").write_text("id,v,k,c,flag\n")
-        out = call(capsys, "restore", tmp_path / "in.csv", "-m", folder / "model.seam", "-o", tmp_path / f"out{suffix}")
-        assert out.code == 0, out.err
-    assert (tmp_path / "out.csv").read_text() == "id,v,k,c,flag\n"
-    assert pl.read_parquet(tmp_path / "out.parquet").columns == ["id", "v", "k", "c", "flag"]
+@pytest.mark.parametrize("command", ["restore", "check"])
+def test_a_seam_for_spreadsheets(folder: Path, tmp_path: Path, capsys: Any, command: str) -> None:
+    (tmp_path / "in.csv").write_text("id,v,k,c,flag\n=1+1,10,3,=HYPERLINK(1),true\n@SUM,-99,3,red,true\n")
+    words = [command, tmp_path / "in.csv", "-m", folder / "model.seam", "--key", "id", "--seam", tmp_path / "seam.csv"]
+    words += ["-o", tmp_path / "out.csv"] if command == "restore" else []
+    for more, cells in (
+        ((), [("=HYPERLINK(1)", "=1+1"), ("-99", "@SUM")]),
+        (("--formula-safe",), [("'=HYPERLINK(1)", "'=1+1"), ("-99", "'@SUM")]),
+    ):
+        assert call(capsys, *words, *more).code in (0, 1)
+        seam = pl.read_csv(tmp_path / "seam.csv", infer_schema=False)
+        assert seam.select("observed", "key").rows() == cells
+    if command == "restore":  # the run directory keeps the truth
+        kept = pl.read_parquet(tmp_path / "out.run" / "seam.parquet")
+        assert kept["observed"].to_list() == ["=HYPERLINK(1)", "-99"]
 
 
 # ------------------------------------------------------------------------------------------- interrupted and resumed

@@ -18,7 +18,7 @@ from goldseam.cli.exits import DONE, FINDINGS, Interrupted
 from goldseam.cli.options import memory_bytes
 from goldseam.cli.progress import Progress
 from goldseam.cli.restoring import Job, Piece
-from goldseam.cli.session import limits_for, load_restorer, opened
+from goldseam.cli.session import check_rows, limits_for, load_restorer, opened
 from goldseam.cli.signals import StopRequest
 from goldseam.cli.sinks import PartsSink
 from goldseam.cli.sources import format_of
@@ -118,9 +118,10 @@ def check_files(files: tuple[str, ...], model: str, options: dict[str, Any]) -> 
         StopRequest() as stop,
     ):
         job.check_names(session.inputs.names)
+        check_rows(session)
         limits = limits_for(session.inputs, memory_bytes(options["memory"]))
         job.survey(session.inputs, limits)
-        seam = _seam_sink(options["seam"], Path(work), job)
+        seam = _seam_sink(options, Path(work), job)
         with Progress("checked", quiet=options["quiet"], say=session.console.note) as progress:
             for batch in session.bad_lines.watched(session.inputs.batches(limits)):
                 piece = job.check(batch)
@@ -137,8 +138,11 @@ def check_files(files: tuple[str, ...], model: str, options: dict[str, Any]) -> 
     return DONE if data["clean"] else FINDINGS
 
 
-def _seam_sink(path: str | None, work: Path, job: Job) -> PartsSink | None:
-    return PartsSink(Path(path), format_of(Path(path)), work / "seam", job.ledger) if path else None
+def _seam_sink(options: dict[str, Any], work: Path, job: Job) -> PartsSink | None:
+    if not options["seam"]:
+        return None
+    path, safe = Path(options["seam"]), options["formula_safe"]
+    return PartsSink(path, format_of(path), work / "seam", job.ledger, formula_safe=safe)
 
 
 def _result(tally: Tally, session: Any, restorer: Any, model: str, options: dict[str, Any]) -> dict[str, Any]:

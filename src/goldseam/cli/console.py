@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import IO, Any
+
+from goldseam.errors import GoldseamWarning
 
 __all__ = ["Console"]
 
@@ -40,6 +44,24 @@ class Console:
             self._log = open(self.log_file, "a", encoding="utf-8")  # noqa: SIM115 - lives as long as the command
         self._log.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}\n")
         self._log.flush()
+
+    @contextmanager
+    def telling_warnings(self) -> Iterator[None]:
+        """Say what the library warns of, each thing once, in place of Python's two lines with a file name."""
+        told: set[str] = set()
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", GoldseamWarning)
+            otherwise = warnings.showwarning
+
+            def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+                if not issubclass(category, GoldseamWarning):
+                    otherwise(message, category, *where, **more)
+                elif str(message) not in told:
+                    told.add(str(message))
+                    self.warn(str(message))
+
+            warnings.showwarning = show
+            yield
 
     def release(self) -> None:
         """Let go of the log file."""

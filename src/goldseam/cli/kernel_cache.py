@@ -30,6 +30,8 @@ def _can_write(place: Path) -> bool:
 
 def _private_folder() -> Path:
     """A folder that nobody else can have filled: compiled code is run."""
+    if not hasattr(os, "getuid"):  # Windows: temporary folders are the user's own
+        return Path(tempfile.mkdtemp(prefix="goldseam-kernels-"))
     path = Path(tempfile.gettempdir()) / f"goldseam-kernels-{os.getuid()}"
     try:
         path.mkdir(mode=0o700, exist_ok=True)

@@ -143,6 +143,12 @@ table_options = _together(
     click.option("--columns", metavar="LIST", help="Use only these columns; the others pass through."),
 )
 
+formula_safe_option = click.option(
+    "--formula-safe",
+    is_flag=True,
+    help="In the file of --seam, an apostrophe before text that a spreadsheet would run as a formula.",
+)
+
 stream_options = _together(
     click.option(
         "--memory",

@@ -8,8 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from goldseam import model_file
 from goldseam.cli.cells import split_list
 from goldseam.cli.console import count
@@ -31,7 +29,7 @@ from goldseam.cli.runs import (
     versions,
     write_json,
 )
-from goldseam.cli.session import Session, check_output, limits_for, load_restorer, opened
+from goldseam.cli.session import Session, check_output, check_rows, limits_for, load_restorer, opened
 from goldseam.cli.signals import StopRequest
 from goldseam.cli.sinks import PartsSink, joined, open_sink
 from goldseam.cli.sources import format_of
@@ -58,6 +56,7 @@ def restore_files(
     with opened(files, options, kept) as session, StopRequest() as stop:
         job.check_names(session.inputs.names)
         check_output(output, session.inputs)
+        check_rows(session)
         run = Run(session, job, Path(model), output, folder, options, asked)
         try:
             data = run.already_done()
@@ -164,9 +163,7 @@ class Run:
     def _types(self) -> dict[str, Any]:
         if self.output == "-" or format_of(Path(self.output)) in ("csv", "jsonl"):
             return {}
-        first = next((batch for batch in self.inputs.batches(self.limits) if len(batch)), None)
-        if first is None:
-            return dict.fromkeys(self.inputs.names, pl.String)
+        first = next(batch for batch in self.inputs.batches(self.limits) if len(batch))
         return output_types(first, self.job.schema)
 
     def _markers(self) -> tuple[str, ...]:
@@ -277,16 +274,11 @@ class Run:
         return record
 
     def _whole_summary(self) -> dict[str, Any]:
-        summary = self.summary if self.summary is not None else self._empty_summary()
+        assert self.summary is not None
+        summary = self.summary
         summary["how"] = {**summary.get("how", {}), "call": " ".join(command_line()), "model": file_hash(self.model)}
         whole: dict[str, Any] = plain(summary)
         return whole
-
-    def _empty_summary(self) -> dict[str, Any]:
-        """A table with a header and no rows is restored to the same."""
-        nothing = pl.DataFrame(schema=dict.fromkeys(self.job.schema.names, pl.Null))
-        restoration = self.job.restorer.restore(nothing, levels=self.job.levels, first_row=0)
-        return dict(restoration.summary())
 
     def _seam_copy(self) -> list[Path]:
         if not self.options["seam"] or self.seam is None:
@@ -296,7 +288,7 @@ class Run:
         path = Path(self.options["seam"])
         parts = [self.seam.part(number) for number in range(self.seam.size)]
         with atomic_path(path) as temporary:
-            joined(parts, temporary, format_of(path), self.job.ledger)
+            joined(parts, temporary, format_of(path), self.job.ledger, formula_safe=self.options["formula_safe"])
         return [path]
 
     def _reports(self, summary: dict[str, Any]) -> list[Path]:

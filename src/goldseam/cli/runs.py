@@ -16,7 +16,6 @@ A batch counts when its line is in the journal; the line is written after the ba
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -33,6 +32,7 @@ from typing import IO, Any, Final
 from goldseam import __version__
 from goldseam.atomic import atomic_path
 from goldseam.cli.batches import Mark
+from goldseam.cli.locks import is_locked_by_us
 from goldseam.errors import InputError
 
 __all__ = ["Entry", "Journal", "file_hash", "fingerprint", "read_run", "run_folder", "versions"]
@@ -92,12 +92,10 @@ class Journal:
 
     def _take_lock(self) -> None:
         self._lock = (self.folder / "lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not is_locked_by_us(self._lock):
             raise InputError(
                 f"Another process is writing the run {self.folder.parent.name!r}. Hint: wait for it, or choose another -o."
-            ) from error
+            )
 
     def _read(self) -> None:
         """Take over the finished batches; a line cut off by a crash is forgotten."""

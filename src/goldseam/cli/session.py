@@ -51,6 +51,7 @@ def opened(files: Sequence[str], options: dict[str, Any], bad_lines: Path | None
         kept = BadLines(options.get("on_bad_line", "fail"), Path(given) if given else bad_lines)
         stack.callback(kept.release)
         stack.callback(console.release)
+        stack.enter_context(console.telling_warnings())
         yield Session(console, inputs, kept, split_list(options.get("missing")))
         kept.tell(console)
 
@@ -59,16 +60,30 @@ def whole_table(session: Session, kinds: dict[str, str]) -> tuple[pl.DataFrame, 
     """All rows in memory, numbers parsed, and the columns that hold dates."""
     frames = [batch.frame for batch in session.bad_lines.watched(session.inputs.batches(Limits()))]
     names = session.inputs.names
-    frame = (
-        pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=dict.fromkeys(names, pl.String))
-    )
-    if frame.height == 0:
-        name = session.inputs.paths[0].name
-        raise InputError(f"File {name!r} has a header, but no rows. Hint: a reference needs rows to learn from.")
+    if not any(frame.height for frame in frames):
+        raise InputError(no_rows(session.inputs))
+    frame = pl.concat(frames, how="vertical_relaxed")
     unknown = [name for name in kinds if name not in names]
     if unknown:
         raise ParameterError(f"Column {unknown[0]!r} is not in the table. Hint: it has {shown(names)}.")
     return inferred(frame, session.markers, decimal_of(session.inputs), kinds)
+
+
+def check_rows(session: Session) -> None:
+    """A table must have a row that fits; said before anything is written."""
+    for batch in session.inputs.batches(Limits(1000, 1 << 18)):
+        if batch.bad and session.bad_lines.policy == "fail":
+            session.bad_lines.take(batch)  # names the line and stops
+        if len(batch):
+            return
+    raise InputError(no_rows(session.inputs))
+
+
+def no_rows(inputs: Inputs) -> str:
+    """The message for a table without a row."""
+    names = shown([path.name for path in inputs.paths], 3)
+    what = "has a header, but no rows that fit" if inputs.are_text else "has columns, but no rows"
+    return f"File {names} {what}; at least 1 is needed. Hint: is it the right file, and was it written to its end?"
 
 
 def decimal_of(inputs: Inputs) -> str:

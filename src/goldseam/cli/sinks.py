@@ -26,6 +26,7 @@ from goldseam.cli.delimited import Records
 from goldseam.cli.dialect import Dialect
 from goldseam.cli.sources import DelimitedFile, Inputs, JsonLinesFile, format_of
 from goldseam.errors import InputError
+from goldseam.seam import defused
 
 __all__ = ["Sink", "all_or_nothing", "open_frames_sink", "open_sink", "save_frame"]
 
@@ -215,9 +216,11 @@ class PartsSink:
     """Parquet and Arrow: one part per batch in a working folder, joined when all are there."""
 
     def __init__(
-        self, path: Path, kind: str, folder: Path, types: Mapping[str, Any], markers: Sequence[str] = ()
-    ) -> None:
+        self, path: Path, kind: str, folder: Path, types: Mapping[str, Any], markers: Sequence[str] = (),
+        *, formula_safe: bool = False,
+    ) -> None:  # fmt: skip
         self.path, self.kind, self.folder, self.types, self.markers = path, kind, folder, dict(types), markers
+        self.formula_safe = formula_safe
         self.size = 0
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -241,7 +244,7 @@ class PartsSink:
     def close(self) -> None:
         parts = [self.part(number) for number in range(self.size)]
         with atomic_path(self.path) as temporary:
-            joined(parts, temporary, self.kind, self.types)
+            joined(parts, temporary, self.kind, self.types, formula_safe=self.formula_safe)
 
     def release(self) -> None:
         """Nothing is open between two parts."""
@@ -261,13 +264,15 @@ def all_or_nothing(sink: Any) -> Iterator[Any]:
         raise
 
 
-def joined(parts: list[Path], target: Path, kind: str, types: Mapping[str, Any]) -> None:
-    """Write the parts, one after the other, as one file."""
+def joined(parts: list[Path], target: Path, kind: str, types: Mapping[str, Any], *, formula_safe: bool = False) -> None:
+    """Write the parts, one after the other, as one file; on request with text that no spreadsheet runs as a formula."""
     if not parts:
         empty = pl.DataFrame(schema=dict(types))
         _ = empty.write_parquet(target) if kind == "parquet" else empty.write_ipc(target)
         return
     frames = pl.scan_ipc(parts, glob=False)
+    if formula_safe:
+        frames = frames.with_columns(defused([name for name, dtype in types.items() if dtype == pl.String]))
     if kind == "parquet":
         frames.sink_parquet(
             target, row_group_size=ROW_GROUP, compression="zstd", compression_level=1, engine="streaming"

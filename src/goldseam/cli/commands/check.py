@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from goldseam.cli.options import jobs_option, model_option, reading_options, shared_options, stream_options
+from goldseam.cli.options import (
+    formula_safe_option,
+    jobs_option,
+    model_option,
+    reading_options,
+    shared_options,
+    stream_options,
+)
 
 
 @click.command("check", short_help="Find damage; exit code 1 when there is too much.")
@@ -19,6 +26,7 @@ from goldseam.cli.options import jobs_option, model_option, reading_options, sha
     help="Exit with 1 when more than this share of rows is suspect. Default: more than the model's alarm rate explains.",
 )
 @click.option("--seam", metavar="FILE", help="Write what would be touched (.parquet, .csv, .jsonl, .arrow).")
+@formula_safe_option
 @click.option("--rows", type=int, default=10, show_default=True, metavar="N", help="How many suspect rows to show.")
 @click.option("--key", metavar="COLUMN", help="Column that identifies a row in the result.")
 @click.option("--columns", metavar="LIST", help="Look at these columns only.")

@@ -55,10 +55,7 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
       goldseam fit reference.parquet -o factory.seam
       goldseam fit 2024-*.csv -o factory.seam --key id --missing "n/a,?" --kinds zip=categorical
     """
-    import warnings
-
     from goldseam.cli.session import check_output, grid_shape, kinds_of, opened, whole_table
-    from goldseam.errors import GoldseamWarning
     from goldseam.restorer import Restorer
 
     with opened(files, options) as session:
@@ -72,12 +69,7 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
             random_state=options["seed"], method=methods(options["method"]),
         )  # fmt: skip
         session.console.note(f"learning from {frame.height:,} rows and {frame.width} columns ...")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", GoldseamWarning)
-            restorer.fit(frame)
-        for warning in caught:
-            if issubclass(warning.category, GoldseamWarning):
-                session.console.warn(str(warning.message))
+        restorer.fit(frame)
         restorer.save(output)
         _tell(session, restorer, frame, output)
 

@@ -39,13 +39,14 @@ def command(files: tuple[str, ...], model: str, output: str, **options: Any) -> 
     from goldseam.cli.classifier import TableClassifier
     from goldseam.cli.options import memory_bytes
     from goldseam.cli.progress import Progress
-    from goldseam.cli.session import check_output, limits_for, load_model, opened
+    from goldseam.cli.session import check_output, check_rows, limits_for, load_model, opened
     from goldseam.cli.sinks import all_or_nothing, open_frames_sink
 
     classifier = load_model(model, TableClassifier)
     counts: dict[str, int] = {}
     with opened(files, options) as session, tempfile.TemporaryDirectory(prefix="goldseam-") as work:
         check_output(output, session.inputs)
+        check_rows(session)
         limits = limits_for(session.inputs, memory_bytes(options["memory"]))
         sink = open_frames_sink(output, session.inputs, Path(work))
         n_rows = 0
@@ -57,8 +58,6 @@ def command(files: tuple[str, ...], model: str, output: str, **options: Any) -> 
                 sink.add(new if options["only"] else batch.frame.hstack(new))
                 n_rows += len(batch)
                 progress.update(n_rows, session.inputs.done(batch.after))
-            if n_rows == 0:
-                sink.add(_empty(classifier, session.inputs.names, options))
         data: dict[str, Any] = {"output": output, "rows": n_rows, "predictions": dict(sorted(counts.items()))}
         shares = ", ".join(f"{name} {n:,}" for name, n in data["predictions"].items())
         session.console.result(
@@ -86,11 +85,3 @@ def _predictions(classifier: Any, batch: Any, markers: tuple[str, ...], options:
     if options["probabilities"]:
         columns += [pl.Series(f"probability of {c}", probabilities[:, i]) for i, c in enumerate(classifier.classes)]
     return pl.DataFrame(columns)
-
-
-def _empty(classifier: Any, names: list[str], options: dict[str, Any]) -> Any:
-    import polars as pl
-
-    new = ["prediction", "probability"]
-    new += [f"probability of {c}" for c in classifier.classes] if options["probabilities"] else []
-    return pl.DataFrame(schema=dict.fromkeys([*([] if options["only"] else names), *new], pl.String))

@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from goldseam.cli.options import chosen, jobs_option, model_option, reading_options, shared_options, stream_options
+from goldseam.cli.options import (
+    chosen,
+    formula_safe_option,
+    jobs_option,
+    model_option,
+    reading_options,
+    shared_options,
+    stream_options,
+)
 
 
 @click.command("restore", short_help="Mend a table; every change is on record.")
@@ -20,6 +28,7 @@ from goldseam.cli.options import chosen, jobs_option, model_option, reading_opti
     help="The restored table; the suffix decides the format, - is stdout.",
 )
 @click.option("--seam", metavar="FILE", help="A copy of the seam (.parquet, .csv, .jsonl, .arrow).")
+@formula_safe_option
 @click.option("--report", metavar="FILE", help="A copy of the report (.html, .md, .json).")
 @click.option("--run", "run_dir", metavar="DIR", help="The run directory; by default OUTPUT.run beside the output.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
