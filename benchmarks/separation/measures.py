@@ -124,7 +124,7 @@ def quality(trial: Trial, flagged: BoolArray, cells: BoolArray, restored: FloatA
     }
 
 
-_MACHINES: dict[int, tuple[Any, Any]] = {}
+_MACHINES: dict[int, tuple[Any, Any, Any]] = {}  # the training rows are kept too, or another trial could get their id
 
 
 def accuracies(trial: Trial, rows: FloatArray) -> tuple[float, float]:
@@ -132,8 +132,8 @@ def accuracies(trial: Trial, rows: FloatArray) -> tuple[float, float]:
     key = id(trial.train[0])
     if key not in _MACHINES:
         linear = LinearSVC(C=trial.linear_cost, max_iter=20_000).fit(*trial.train)
-        _MACHINES[key] = (linear, SVC(C=10, gamma="scale").fit(*trial.train))
-    linear, curved = _MACHINES[key]
+        _MACHINES[key] = (trial.train[0], linear, SVC(C=10, gamma="scale").fit(*trial.train))
+    _, linear, curved = _MACHINES[key]
     return float(linear.score(rows, trial.labels)), float(curved.score(rows, trial.labels))
 
 

@@ -25,6 +25,7 @@ from goldseam.separation.lane_kernels import (
     lanes_copy,
     lanes_deviation_sums,
     lanes_distance,
+    lanes_joins,
     lanes_merge_quad,
     lanes_merges,
     lanes_offer,
@@ -36,6 +37,7 @@ from goldseam.separation.lane_kernels import (
 __all__ = ["LANES", "nearest_rows", "pack_lanes", "ranked_radii", "sum_radii"]
 
 _sum1, _sum2, _sum3, _sum4 = lanes_deviation_sums
+_join1, _join2, _join4, _join8, _join16 = lanes_joins
 _sort1, _sort2, _sort4, _sort8, _sort16 = lanes_sorts
 _merge2, _merge4, _merge8, _merge16, _bitonic16 = lanes_merges
 
@@ -117,21 +119,38 @@ def _forget_lanes(values, shift, nodes, block, n_rows, skip):  # type: ignore[no
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _kth_smallest(best, place, k, top):  # type: ignore[no-untyped-def]
-    """The k-th smallest of 16 ascending lists of k values, one list per lane."""
-    for i in range(k):
-        top[i] = np.inf
-    for lane in range(LANES):
-        for i in range(k):
-            value = best[place + i * LANES + lane]
-            if not value < top[k - 1]:
-                break
-            at = k - 1
-            while at > 0 and value < top[at - 1]:
-                top[at] = top[at - 1]
-                at -= 1
-            top[at] = value
-    return top[k - 1]
+def _list_size(k):  # type: ignore[no-untyped-def]
+    """Slots of a list of k values: a power of two up to 16."""
+    size = 1
+    while size < min(k, 16):
+        size *= 2
+    return max(size, k)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _kth_smallest(lists, at, k, size):  # type: ignore[no-untyped-def]
+    """The k-th smallest of 16 ascending lists, one per lane, of which the slots from k on are infinite."""
+    if size == 1:
+        _join1(lists, at)
+    elif size == 2:
+        _join2(lists, at)
+    elif size == 4:
+        _join4(lists, at)
+    elif size == 8:
+        _join8(lists, at)
+    elif size == 16:
+        _join16(lists, at)
+    else:
+        for lane in range(1, LANES):  # into the list of the first lane
+            for i in range(k):
+                value, place = lists[at + i * LANES + lane], k - 1
+                if not value < lists[at + place * LANES]:
+                    break
+                while place > 0 and value < lists[at + (place - 1) * LANES]:
+                    lists[at + place * LANES] = lists[at + (place - 1) * LANES]
+                    place -= 1
+                lists[at + place * LANES] = value
+    return lists[at + (k - 1) * LANES]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -169,7 +188,8 @@ def sum_radii(rows, skips, caps, flat, seen, n_rows, start, stop, first, count, 
     nodes, d = start.shape[0], rows.shape[1]
     x, cap, observed = np.empty(d, rows.dtype), np.empty(d, rows.dtype), np.empty(d, rows.dtype)
     width = nodes * LANES
-    values, best, top = np.empty(GROUP * width, rows.dtype), np.empty(width * k, rows.dtype), np.empty(k, rows.dtype)
+    size = _list_size(k)
+    values, best = np.empty(GROUP * width, rows.dtype), np.empty(width * size, rows.dtype)
     sums, counts = np.empty(width, rows.dtype), np.empty(width, rows.dtype)
     blocks = (n_rows + LANES - 1) // LANES
     gaps = seen.shape[0] > 0
@@ -187,9 +207,9 @@ def sum_radii(rows, skips, caps, flat, seen, n_rows, start, stop, first, count, 
                     _block_sums(x, cap, flat, base, start, stop, first, count, values, shift)
                 _forget_lanes(values, shift, nodes, group + g, n_rows, skips[i])
             for n in range(nodes):
-                lanes_offer(values, n * LANES, width, best, n * k * LANES, k)
+                lanes_offer(values, n * LANES, width, best, n * size * LANES, k)
         for n in range(nodes):
-            out[i, n] = _kth_smallest(best, n * k * LANES, k, top)
+            out[i, n] = _kth_smallest(best, n * size * LANES, k, size)
         if not complete and not gaps:
             _rescale(out[i], observed, start, stop, stop - start, 1.0)
         elif not complete:
@@ -294,7 +314,8 @@ def ranked_radii(rows, skips, caps, flat, n_rows, plan, slots, nodes, k, out):  
     """K-th smallest ranked distance of every row at every node, any α; rows and reference in the plan's layout."""
     d, width = rows.shape[1], nodes * LANES
     buffer, spare = np.empty(slots * LANES, rows.dtype), np.empty(slots * LANES, rows.dtype)
-    values, best, top = np.empty(GROUP * width, rows.dtype), np.empty(width * k, rows.dtype), np.empty(k, rows.dtype)
+    size = _list_size(k)
+    values, best = np.empty(GROUP * width, rows.dtype), np.empty(width * size, rows.dtype)
     x = np.empty(d, rows.dtype)  # vector code needs neighbouring cells
     blocks = (n_rows + LANES - 1) // LANES
     for i in range(rows.shape[0]):
@@ -306,9 +327,9 @@ def ranked_radii(rows, skips, caps, flat, n_rows, plan, slots, nodes, k, out):  
                     _run_plan(x, caps, flat, (group + g) * d * LANES, plan, buffer, spare, values, g * width)
                 _forget_lanes(values, g * width, nodes, group + g, n_rows, skips[i])
             for n in range(nodes):
-                lanes_offer(values, n * LANES, width, best, n * k * LANES, k)
+                lanes_offer(values, n * LANES, width, best, n * size * LANES, k)
         for n in range(nodes):
-            out[i, n] = _kth_smallest(best, n * k * LANES, k, top)
+            out[i, n] = _kth_smallest(best, n * size * LANES, k, size)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

@@ -26,6 +26,7 @@ __all__ = [
     "lanes_copy",
     "lanes_deviation_sums",
     "lanes_distance",
+    "lanes_joins",
     "lanes_merge_quad",
     "lanes_merges",
     "lanes_offer",
@@ -82,6 +83,11 @@ class _Lanes:
         """min((x - s)^2, cap): cap is infinite for numbers, 1 for categories, 0 for cells not observed."""
         gap = self.builder.fsub(x, s)
         return self.smaller(self.builder.fmul(gap, gap), cap)
+
+    def turned(self, value: Any, shift: int) -> Any:
+        """Lane i takes the place of lane i - shift."""
+        order = [(lane + shift) % LANES for lane in range(LANES)]
+        return self.builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(ir.IntType(32), LANES), order))
 
     def any_below(self, a: Any, b: Any) -> Any:
         bits = self.builder.bitcast(self.builder.fcmp_ordered("<", a, b), ir.IntType(LANES))
@@ -409,6 +415,37 @@ def _merge(n: int, order: Callable[[int], int]) -> Any:
         return signature, code
 
     return emit
+
+
+def _join(n: int) -> Any:
+    """The n smallest of 16 ascending lists of n vectors: lists of lanes 8, 4, 2 and 1 apart are merged in turn.
+
+    Of two ascending lists a and b the n smallest are min(a_i, b_(n-1-i)), a bitonic list.
+    """
+
+    @intrinsic
+    def emit(typing, lists, at):  # type: ignore[no-untyped-def]
+        signature = types.void(lists, at)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            lanes = _Lanes(context, builder, sig.args[0])
+            pointers = [lanes.pointer(sig.args[0], args[0], args[1], i * LANES) for i in range(n)]
+            values = [lanes.load(pointer) for pointer in pointers]
+            for shift in (8, 4, 2, 1):
+                others = [lanes.turned(value, shift) for value in values]
+                values = [lanes.smaller(values[i], others[n - 1 - i]) for i in range(n)]
+                for i, j in bitonic_merge(n):
+                    values[i], values[j] = lanes.smaller(values[i], values[j]), lanes.larger(values[i], values[j])
+            for value, pointer in zip(values, pointers, strict=True):
+                lanes.store(value, pointer)
+            return context.get_dummy_value()
+
+        return signature, code
+
+    return emit
+
+
+lanes_joins: tuple[Any, ...] = tuple(_join(n) for n in (1, 2, 4, 8, 16))
 
 
 def _second_half_reversed(n: int) -> Callable[[int], int]:
