@@ -4,7 +4,7 @@ F8).
 | equation | where |
 |---|---|
 | atoms, W, epsilon | `Atoms.of` |
-| (F-31) to (F-33) | `empirical` (loop in `kernels.empirical_rows`) |
+| (F-31) to (F-33) | `empirical` (loop in `atom_kernels.empirical_rows`) |
 | (F-34) to (F-38), the rounds | `gross_errors` |
 | (F-31) as a distribution | `atom_weights`, `atom_quantiles` |
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.errors import ModelFileError
-from goldseam.field import kernels as _kernels
+from goldseam.field import atom_kernels as _kernels
 from goldseam.field.inference import Beliefs, Codes, Noise, groups_of, in_chunks, infer
 from goldseam.field.potentials import Potentials
 from goldseam.model_file import check_indices

@@ -33,14 +33,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.engines.local import map_row_blocks
-from goldseam.field import kernels as _kernels
+from goldseam.field import gibbs_kernels, leave_one_out_kernels, message_kernels, published_kernels
 from goldseam.field.potentials import Potentials
 
 __all__ = ["Beliefs", "Method", "Noise", "infer", "leave_one_out", "naive_bound", "row_seeds", "sample"]
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
-kernels: Any = _kernels  # numba's own annotations take no starred arguments
+# numba's own annotations take no starred arguments
+gibbs_rows: Any = gibbs_kernels.gibbs_rows
+infer_rows: Any = message_kernels.infer_rows
+leave_one_out_rows: Any = leave_one_out_kernels.leave_one_out_rows
+structured_rows: Any = published_kernels.structured_rows
 Method = Literal["lbp", "structured", "mean-field", "gibbs"]
 
 MAX_SWEEPS = 12  # 6 outer steps of 2 sweeps in F5.1
@@ -80,8 +84,7 @@ class Beliefs:
     """What is believed of every row: category probabilities Q (N, T), mean and variance of the numbers (N, m).
 
     `cavity_mean` and `cavity_variance` are the number's distribution without its own observation (F-30); `sweeps` is
-    negative where
-    the beliefs had not settled.
+    negative where the beliefs had not settled, and `change` is the largest change of a belief in the last sweep.
     """
 
     Q: Array
@@ -90,11 +93,12 @@ class Beliefs:
     cavity_mean: Array
     cavity_variance: Array
     sweeps: NDArray[np.int64]
+    change: Array
 
     @classmethod
     def empty(cls, n_rows: int, n_states: int, n_numbers: int) -> Beliefs:
         a, b, c, d = (np.empty((n_rows, n_numbers)) for _ in range(4))
-        return cls(np.empty((n_rows, n_states)), a, b, c, d, np.zeros(n_rows, dtype=np.int64))
+        return cls(np.empty((n_rows, n_states)), a, b, c, d, np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows))
 
     def rows(self, rows: slice) -> Beliefs:
         """A view of some rows."""
@@ -180,13 +184,14 @@ def infer(
         order, group, patterns = groups_of(precision[rows])
         head = (X, y, order, group, patterns, *compiled.arrays, *compiled.pairs, odds)
         if method == "lbp":
-            tail = (part.cavity_mean, part.cavity_variance, part.sweeps)
-            kernels.infer_rows(*head, max_sweeps, tol, part.Q, part.mean, part.variance, *tail)
+            tail = (part.cavity_mean, part.cavity_variance, part.sweeps, part.change)
+            infer_rows(*head, max_sweeps, tol, part.Q, part.mean, part.variance, *tail)
         elif method == "gibbs":
             _gibbs(compiled, X, y, order, group, patterns, odds, part, seed)
         else:
             naive = method == "mean-field"
-            kernels.structured_rows(*head, p0, naive, outer, 2, tol, part.Q, part.mean, part.variance, part.sweeps)
+            tail = (part.Q, part.mean, part.variance, part.sweeps, part.change)
+            structured_rows(*head, p0, naive, outer, 2, tol, *tail)
         if method != "lbp":
             _cavities(part, X, patterns[group])
 
@@ -230,7 +235,7 @@ def _gibbs(
 ) -> None:
     seeds = row_seeds(X, y, seed)
     nothing_u, nothing_v = np.empty((0, len(X), X.shape[1])), np.empty((0, len(X), y.shape[1]), dtype=np.int32)
-    kernels.gibbs_rows(
+    gibbs_rows(
         X, y, seeds, order, group, patterns, *compiled.arrays, odds, GIBBS_BURN_IN, GIBBS_SWEEPS, 0,
         part.Q, part.mean, part.variance, nothing_u, nothing_v,
     )  # fmt: skip
@@ -260,7 +265,7 @@ def sample(
     def run(rows: slice) -> None:
         X, y, part = np.ascontiguousarray(numbers[rows]), np.ascontiguousarray(codes[rows]), scratch.rows(rows)
         order, group, patterns = groups_of(precision[rows])
-        kernels.gibbs_rows(
+        gibbs_rows(
             X, y, row_seeds(X, y, seed), order, group, patterns, *compiled.arrays, odds, burn_in, n_draws * every, every,
             part.Q, part.mean, part.variance, u[:, rows], v[:, rows],
         )  # fmt: skip
@@ -289,7 +294,7 @@ def leave_one_out(
     def run(rows: slice) -> None:
         order, group, patterns = groups_of(precision[rows])
         part = beliefs.rows(rows)
-        kernels.leave_one_out_rows(
+        leave_one_out_rows(
             np.ascontiguousarray(X[rows]), np.ascontiguousarray(y[rows]), np.ascontiguousarray(y[rows] < 0),
             order, group, patterns, *compiled.arrays, *compiled.pairs, part.Q, part.mean, part.variance,
         )  # fmt: skip

@@ -110,7 +110,7 @@ class Field:
         """Every cell given the *other* cells of its row that are believed (observed and not withheld)."""
         u, codes, _ = self._evidence(blocks)
         mean, variance, Q = leave_one_out(self.potentials, u, codes, withheld_numbers, withheld_codes, n_jobs=n_jobs)
-        found = Beliefs(Q, mean, variance, mean, variance, np.ones(len(u), dtype=np.int64))
+        found = Beliefs(Q, mean, variance, mean, variance, np.ones(len(u), dtype=np.int64), np.zeros(len(u)))
         nothing, zeros = np.full(u.shape, np.nan), np.zeros(u.shape)
         shape = None
         if self.marginals == "empirical":
@@ -190,6 +190,23 @@ class Field:
         names = tuple(c.name for c in self.schema.numbers)
         settled, unseen = beliefs.sweeps > 0, codes == UNSEEN
         return FieldPosterior(names, mean, variance, probabilities, corruption, settled, unseen, shape)
+
+    def densities(
+        self, blocks: Blocks, sigma: float, flip: float, withheld_numbers: Any, withheld_codes: Any, *, n_jobs: int = 1
+    ) -> Array:
+        """log p (N, m) of every number given the other believed cells of its row, if all numbers had noise of `sigma`
+        standard deviations and all categories the flip rate `flip`; 0 where nothing is believed."""
+        u, codes = self.evidence(blocks, withheld_numbers, withheld_codes)
+        levels = Noise(np.full(u.shape[1], sigma), np.full(codes.shape[1], flip))
+        beliefs = infer(self.potentials, u, codes, levels, frequencies=self.frequencies, n_jobs=n_jobs)
+        shape = emission.empirical(self.atoms, u, cell_precision(u, levels), beliefs, n_jobs=n_jobs)
+        background = np.log(emission.EPSILON * self.atoms.background)
+        log_p = np.logaddexp(np.log1p(-emission.EPSILON) + shape.log_density, background)
+        return np.asarray(np.where(np.isnan(u), 0.0, log_p))
+
+    def evidence(self, blocks: Blocks, withheld_numbers: Any = None, withheld_codes: Any = None) -> tuple[Array, Codes]:
+        """Standardised numbers and codes of rows, blank where withheld."""
+        return self._evidence(_without(blocks, withheld_numbers, withheld_codes))[:2]
 
     # ------------------------------------------------------------------------------------------------ tables
 

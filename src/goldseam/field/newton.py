@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.field import kernels
+from goldseam.field.learning_kernels import conditional_probabilities
 from goldseam.field.objective import Objective, drive
 from goldseam.field.potentials import Potentials
 
@@ -119,7 +119,7 @@ def _numbers_part(objective: Objective, field: Potentials) -> Array:
 
 def _category_part(objective: Objective, field: Potentials, j: int) -> Array:
     rows = objective.rows
-    P = kernels.conditional_probabilities(rows.numbers, rows.codes, field.offsets, field.h, field.R, field.Phi, j)
+    P = conditional_probabilities(rows.numbers, rows.codes, field.offsets, field.h, field.R, field.Phi, j)
     f = np.column_stack([np.ones(len(P)), rows.numbers])
     root = np.sqrt(rows.weights)[:, None]
     X = np.einsum("ia,il->ial", f * root, P).reshape(len(P), -1)

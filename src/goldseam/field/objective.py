@@ -6,7 +6,7 @@
 | (F-8) penalty level and weights | `penalty_level`, `Objective.group_weights` |
 | (F-9), (F-12) block form | `block_form` |
 | (F-10), (F-13) pseudo form | `pseudo_form` |
-| (F-11), (F-14) categories | `kernels.conditional_fit` |
+| (F-11), (F-14) categories | `learning_kernels.conditional_fit` |
 
 The optimiser sees one vector x: diagonal and upper triangle of B, a, R, h and the upper blocks of Phi, each pair
 once, so the plain
@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.field import kernels
+from goldseam.field.learning_kernels import conditional_fit
 from goldseam.field.potentials import Layout, Potentials
 
 __all__ = ["Objective", "ObjectiveKind", "Rows", "effective_rows", "penalty_level"]
@@ -175,7 +175,7 @@ class Objective:
     def _categories(self, field: Potentials, want: int) -> tuple[float, Array, Array, Array]:
         rows, T = self.rows, self.T
         h, R, K = np.zeros(T), np.zeros((self.m, T)), np.zeros((T, T))
-        value = kernels.conditional_fit(
+        value = conditional_fit(
             rows.numbers, rows.codes, rows.weights, field.offsets, field.h, field.R, field.Phi, h, R, K, want
         )
         return value, h, R, K[self._pairs] + K[self._pairs[::-1]]
