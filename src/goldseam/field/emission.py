@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from goldseam.errors import ModelFileError
 from goldseam.field import atom_kernels as _kernels
-from goldseam.field.inference import Beliefs, Codes, Noise, groups_of, in_chunks, infer
+from goldseam.field.beliefs import Beliefs, Codes, Noise, groups_of
+from goldseam.field.inference import in_chunks, infer
 from goldseam.field.potentials import Potentials
 from goldseam.model_file import check_indices
 

@@ -5,7 +5,7 @@
 | (F-18) to (F-20), (F-22) the published loop | `infer(..., method="structured")`, `method="mean-field"` |
 | (F-21) loopy belief propagation | `infer(..., method="lbp")` |
 | F5.5 Gibbs | `sample`, `method="gibbs"` |
-| (F-23), (F-24) bound of the naive method | `naive_bound` |
+| all combinations of the unknown categories | `method="exact"` (`exact`) |
 | what a cell should be given the other believed cells | `leave_one_out` |
 
 **Departure.** The published loop takes q(u) q(v) independent of each other: a blank number and a blank category that
@@ -34,75 +34,24 @@ from numpy.typing import NDArray
 
 from goldseam.engines.local import map_row_blocks
 from goldseam.field import gibbs_kernels, leave_one_out_kernels, message_kernels, published_kernels
+from goldseam.field.beliefs import Array, Beliefs, Codes, Noise, cell_precision, groups_of
+from goldseam.field.exact import enumerate_rows
 from goldseam.field.potentials import Potentials
 
-__all__ = ["Beliefs", "Method", "Noise", "infer", "leave_one_out", "naive_bound", "row_seeds", "sample"]
+__all__ = ["Beliefs", "Method", "Noise", "infer", "leave_one_out", "row_seeds", "sample"]
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
 # numba's own annotations take no starred arguments
 gibbs_rows: Any = gibbs_kernels.gibbs_rows
 infer_rows: Any = message_kernels.infer_rows
 leave_one_out_rows: Any = leave_one_out_kernels.leave_one_out_rows
 structured_rows: Any = published_kernels.structured_rows
-Method = Literal["lbp", "structured", "mean-field", "gibbs"]
+Method = Literal["lbp", "structured", "mean-field", "gibbs", "exact"]
 
 MAX_SWEEPS = 12  # 6 outer steps of 2 sweeps in F5.1
 TOLERANCE = 1e-3  # F5.1
 CHUNK = 4096  # rows per task; results do not depend on it
 SIGMA_FLOOR, FLIP_FLOOR = 0.02, 1e-3  # F5.1: nil noise in the published loop
 GIBBS_SWEEPS, GIBBS_BURN_IN = 180, 40  # F5.5
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Noise of every column: sigma (m,) in standardised units, flip rate (n,); 0 is nil, such cells are taken as they
-    are."""
-
-    sigma: Array
-    flip: Array
-
-    @classmethod
-    def nil(cls, n_numbers: int, n_categories: int) -> Noise:
-        return cls(np.zeros(n_numbers), np.zeros(n_categories))
-
-    @property
-    def precision(self) -> Array:
-        """1/sigma², infinite where the noise is nil."""
-        with np.errstate(divide="ignore"):
-            return np.where(self.sigma > 0, 1.0 / np.square(self.sigma), np.inf)
-
-    def log_odds(self, sizes: NDArray[np.int64]) -> Array:
-        """log P(y = l | v = l) / P(y = l | v = other) of (F-6); infinite where the flip rate is nil."""
-        flip = np.clip(self.flip, 1e-4, 1 - 1e-4)
-        odds = np.log1p(-flip) - np.log(flip / np.maximum(sizes - 1, 1))
-        return np.where(self.flip > 0, odds, np.inf)
-
-
-@dataclass(frozen=True)
-class Beliefs:
-    """What is believed of every row: category probabilities Q (N, T), mean and variance of the numbers (N, m).
-
-    `cavity_mean` and `cavity_variance` are the number's distribution without its own observation (F-30); `sweeps` is
-    negative where the beliefs had not settled, and `change` is the largest change of a belief in the last sweep.
-    """
-
-    Q: Array
-    mean: Array
-    variance: Array
-    cavity_mean: Array
-    cavity_variance: Array
-    sweeps: NDArray[np.int64]
-    change: Array
-
-    @classmethod
-    def empty(cls, n_rows: int, n_states: int, n_numbers: int) -> Beliefs:
-        a, b, c, d = (np.empty((n_rows, n_numbers)) for _ in range(4))
-        return cls(np.empty((n_rows, n_states)), a, b, c, d, np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows))
-
-    def rows(self, rows: slice) -> Beliefs:
-        """A view of some rows."""
-        return Beliefs(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
@@ -122,21 +71,6 @@ class _Compiled:
     def arrays(self) -> tuple[Any, ...]:
         f = self.field
         return f.B, f.a, f.R, f.h, f.Phi, f.offsets
-
-
-def groups_of(precision: Array) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-    """Rows with equal precisions: an order that keeps them together, the group of every row, the precisions of each
-    group."""
-    if precision.shape[1] == 0:
-        return np.arange(len(precision)), np.zeros(len(precision), dtype=np.int64), np.zeros((1, 0))
-    patterns, group = np.unique(precision, axis=0, return_inverse=True)
-    group = group.reshape(-1).astype(np.int64)
-    return np.argsort(group, kind="stable"), group, patterns
-
-
-def cell_precision(numbers: Array, noise: Noise) -> Array:
-    """Precision of every number: 0 where blank."""
-    return np.where(np.isnan(numbers), 0.0, noise.precision)
 
 
 def in_chunks(call: Callable[[slice], None], n_rows: int, n_jobs: int, size: int = CHUNK) -> None:
@@ -184,14 +118,17 @@ def infer(
         order, group, patterns = groups_of(precision[rows])
         head = (X, y, order, group, patterns, *compiled.arrays, *compiled.pairs, odds)
         if method == "lbp":
-            tail = (part.cavity_mean, part.cavity_variance, part.sweeps, part.change)
-            infer_rows(*head, max_sweeps, tol, part.Q, part.mean, part.variance, *tail)
+            infer_rows(
+                *head, max_sweeps, tol, part.Q, part.mean, part.variance, part.cavity_mean, part.cavity_variance,
+                part.sweeps, part.change,
+            )  # fmt: skip
+        elif method == "exact":
+            enumerate_rows(field, X, y, noise, patterns[group], part)
         elif method == "gibbs":
             _gibbs(compiled, X, y, order, group, patterns, odds, part, seed)
         else:
             naive = method == "mean-field"
-            tail = (part.Q, part.mean, part.variance, part.sweeps, part.change)
-            structured_rows(*head, p0, naive, outer, 2, tol, *tail)
+            structured_rows(*head, p0, naive, outer, 2, tol, part.Q, part.mean, part.variance, part.sweeps, part.change)
         if method != "lbp":
             _cavities(part, X, patterns[group])
 
@@ -301,23 +238,3 @@ def leave_one_out(
 
     in_chunks(run, len(X), n_jobs)
     return beliefs.mean, beliefs.variance, beliefs.Q
-
-
-def naive_bound(field: Potentials, numbers: Array, codes: Codes, noise: Noise, beliefs: Beliefs) -> Array:
-    """(F-23) with the naive (F-24) for every row, the prior's -log Z left out. Never falls along the mean-field
-    loop."""
-    noise = Noise(np.maximum(noise.sigma, SIGMA_FLOOR), np.maximum(noise.flip, FLIP_FLOOR))
-    precision = cell_precision(numbers, noise)
-    flip, layout = np.clip(noise.flip, 1e-4, 1 - 1e-4), field.layout
-    base = np.where(codes >= 0, np.log(flip / np.maximum(layout.sizes - 1, 1)), 0.0).sum(axis=1)
-    odds = np.repeat(noise.log_odds(layout.sizes), layout.sizes)
-    out = np.empty(len(numbers))
-    for i, (x, o, mu, Q) in enumerate(zip(numbers, precision, beliefs.mean, beliefs.Q, strict=True)):
-        V = np.linalg.inv(field.B + np.diag(o))
-        seen = o > 0
-        z = field.h + mu @ field.R + odds * layout.one_hot(codes[i : i + 1])[0]
-        value = -0.5 * (mu @ field.B @ mu + np.sum(field.B * V)) + field.a @ mu
-        value -= 0.5 * np.sum(np.log(2 * np.pi / o[seen]) + ((x - mu)[seen] ** 2 + np.diag(V)[seen]) * o[seen])
-        value += 0.5 * np.linalg.slogdet(V)[1] + 0.5 * len(mu) * (np.log(2 * np.pi) + 1.0)
-        out[i] = value + Q @ z + 0.5 * Q @ field.Phi @ Q - np.sum(Q * np.log(Q)) + base[i]
-    return out

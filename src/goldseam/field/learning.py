@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.field.inference import Codes, Noise, sample
+from goldseam.field.beliefs import Codes, Noise
+from goldseam.field.inference import sample
 from goldseam.field.objective import Objective, ObjectiveKind, Rows, effective_rows, penalty_level, start
 from goldseam.field.optimiser import minimise
 from goldseam.field.potentials import Potentials, make_definite

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.errors import ParameterError
-from goldseam.field.inference import Noise
+from goldseam.field.beliefs import Noise
 from goldseam.schema import Schema
 
 __all__ = ["NoiseLevels", "given_levels", "nil_levels"]

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from goldseam.errors import InputError, ModelFileError
 from goldseam.field import emission, noise
-from goldseam.field.inference import Beliefs, Codes, Method, Noise, cell_precision, infer, leave_one_out, sample
+from goldseam.field.beliefs import Beliefs, Codes, Noise, cell_precision
+from goldseam.field.inference import Method, infer, leave_one_out, sample
 from goldseam.field.learning import fit_field, learn, mean_score
 from goldseam.field.levels import NoiseLevels, nil_levels
 from goldseam.field.objective import ObjectiveKind, Rows
@@ -192,11 +193,11 @@ class Field:
         return FieldPosterior(names, mean, variance, probabilities, corruption, settled, unseen, shape)
 
     def densities(
-        self, blocks: Blocks, sigma: float, flip: float, withheld_numbers: Any, withheld_codes: Any, *, n_jobs: int = 1
+        self, blocks: Blocks, sigma: float, flip: float, withheld_numbers: Any = None, *, n_jobs: int = 1
     ) -> Array:
         """log p (N, m) of every number given the other believed cells of its row, if all numbers had noise of `sigma`
         standard deviations and all categories the flip rate `flip`; 0 where nothing is believed."""
-        u, codes = self.evidence(blocks, withheld_numbers, withheld_codes)
+        u, codes = self.evidence(blocks, withheld_numbers)
         levels = Noise(np.full(u.shape[1], sigma), np.full(codes.shape[1], flip))
         beliefs = infer(self.potentials, u, codes, levels, frequencies=self.frequencies, n_jobs=n_jobs)
         shape = emission.empirical(self.atoms, u, cell_precision(u, levels), beliefs, n_jobs=n_jobs)
@@ -204,9 +205,9 @@ class Field:
         log_p = np.logaddexp(np.log1p(-emission.EPSILON) + shape.log_density, background)
         return np.asarray(np.where(np.isnan(u), 0.0, log_p))
 
-    def evidence(self, blocks: Blocks, withheld_numbers: Any = None, withheld_codes: Any = None) -> tuple[Array, Codes]:
+    def evidence(self, blocks: Blocks, withheld_numbers: Any = None) -> tuple[Array, Codes]:
         """Standardised numbers and codes of rows, blank where withheld."""
-        return self._evidence(_without(blocks, withheld_numbers, withheld_codes))[:2]
+        return self._evidence(_without(blocks, withheld_numbers, None))[:2]
 
     # ------------------------------------------------------------------------------------------------ tables
 

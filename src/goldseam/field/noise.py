@@ -22,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.field.beliefs import Codes, Noise, cell_precision
 from goldseam.field.emission import EPSILON, Atoms, empirical, estimate_gross_rate
-from goldseam.field.inference import Codes, Noise, cell_precision, infer
+from goldseam.field.inference import infer
 from goldseam.field.objective import Rows
 from goldseam.field.potentials import Potentials
 
