@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import copy
+import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -256,7 +258,8 @@ def test_auto_penalty_chooses_a_candidate(reference):
 
 
 @pytest.mark.parametrize(
-    "settings_", [{"inference": "structured"}, {"inference": "mean-field"}, {"inference": "gibbs"}]
+    "settings_",
+    [{"inference": "structured"}, {"inference": "mean-field"}, {"inference": "gibbs"}, {"inference": "exact"}],
 )
 def test_other_inference_agrees_roughly(reference, field, rng, settings_):
     table = make_table(rng, 80).assign(size=np.nan)
@@ -285,6 +288,9 @@ def test_paper_mode_estimates_noise_by_em(reference, rng):
         ({"noise": {"nope": 0.1}}, "noise names column 'nope'"),
         ({"gross_error_rate": 0.7}, r"gross_error_rate must be 'estimate' or lie in \[0, .5\); got 0.7"),
         ({"max_iter": 0}, "max_iter must be a whole number above 0; got 0"),
+        ({"tol": -1.0}, "tol must be a number above 0; got -1.0"),
+        ({"inference": "guess"}, "inference must be one of 'lbp', .*, 'exact'; got 'guess'"),
+        ({"marginals": "beta"}, "marginals must be one of 'empirical', 'gaussian'; got 'beta'"),
     ],
 )
 def test_bad_settings_are_named(reference, settings_, message):
@@ -295,6 +301,49 @@ def test_bad_settings_are_named(reference, settings_, message):
 def test_too_few_iterations_warn_with_figures(reference):
     with pytest.warns(ConvergenceWarning, match="ended after max_iter=2 iterations.*tol is 1e-06"):
         assert not RandomMixedField(penalty=0.4, max_iter=2).fit(reference).converged_
+
+
+def test_columns_that_determine_each_other_are_named(reference, rng):
+    code = reference["kind"].map({"a": 3.5, "b": 11.25, "c": 2.0})
+    table = reference.assign(code=code, double=2 * reference["size"] - 1, unique=rng.normal(size=len(reference)))
+    with pytest.warns(DataWarning, match="'size' and 'double', 'kind' and 'code'. The field keeps them") as caught:
+        field = RandomMixedField(penalty=0.4, random_state=0, kinds={"code": "continuous"}).fit(table)
+    assert len(caught) == 1
+    hidden = table.assign(kind=None)
+    hidden["kind"] = hidden["kind"].astype(object)
+    assert (field.transform(hidden)["kind"] == table["kind"]).mean() > 0.98
+
+
+def test_rows_that_do_not_settle_warn_with_figures(field, reference):
+    """A frustrated loop: three categories, each of which wants to differ strongly from the others."""
+    rng = np.random.default_rng(0)
+    words = pd.DataFrame({name: rng.choice(["a", "b"], 80) for name in "xyz"})
+    loop = RandomMixedField(penalty=0.4, random_state=0).fit(words)
+    P = loop.potentials_
+    apart = -6.0 * np.kron(1 - np.eye(3), np.eye(2))
+    tilted = replace(P, Phi=apart, h=np.array([0.3, 0.0, -0.1, 0.0, 0.2, 0.0]))
+    loop.field_ = replace(loop.field_, potentials=tilted)
+    hidden = pd.DataFrame({name: [None] * 5 for name in "xyz"}, dtype=object)
+    with pytest.warns(
+        ConvergenceWarning, match=r"Beliefs of 5 of 5 rows still moved .* by up to 0\.\d+; settled means"
+    ):
+        posterior = loop.posterior(hidden)
+    assert not posterior.settled.any()
+    assert (posterior.change > 1e-3).all()
+
+
+@pytest.mark.parametrize("method", ["lbp", "structured", "mean-field"])
+def test_the_evidence_of_rows_can_be_followed(reference, rng, method):
+    field = RandomMixedField(penalty=0.4, random_state=0, inference=method, noise={"kind": 0.2, "size": 0.3})
+    field.fit(reference)
+    table = with_gaps(make_table(rng, 40), rng)
+    trace = field.evidence_trace(table, 10)
+    assert trace.shape == (10, 40)
+    assert np.abs(np.diff(trace, axis=0)[-1]).max() < 0.05 * max(np.abs(np.diff(trace, axis=0)[0]).max(), 1e-3)
+    if method == "mean-field":
+        assert (np.diff(trace, axis=0) > -1e-9).all()
+    with pytest.raises(ParameterError, match="n_steps must be at least 1; got 0"):
+        field.evidence_trace(table, 0)
 
 
 def test_estimate_noise_needs_floors(field, reference):
@@ -317,7 +366,9 @@ def test_estimate_noise_needs_floors(field, reference):
 )
 def test_awkward_references_give_finite_results(reference, rng, change):
     table = change(reference)
-    field = RandomMixedField(penalty=0.4, random_state=0).fit(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # dependent columns
+        field = RandomMixedField(penalty=0.4, random_state=0).fit(table)
     hidden = table.copy()
     for column in hidden.columns:
         hidden[column] = hidden[column].astype(object).mask(rng.random(len(hidden)) < 0.3)

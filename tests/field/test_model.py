@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from goldseam.datasets import make_mixed_net
 from goldseam.errors import InputError, ModelFileError
 from goldseam.evidence.interface import UnitExpert
 from goldseam.field import Field, given_levels, learn_field
@@ -150,3 +151,24 @@ def test_levels_above_the_floor_are_estimated_and_the_rest_refused(field, rng):
     assert found.described(field.schema)["size"] == {
         "value": None, "source": "table", "floor": pytest.approx(found.floor[0]), "status": "below_floor",
     }  # fmt: skip
+
+
+def test_sigma_of_truly_continuous_columns_is_refused_below_its_floor():
+    """F6.3: nothing repeats, so small noise cannot be told from none; no number is reported then (F12.8)."""
+    study = make_mixed_net(0, n_per_class=400, n_sweeps=60)
+    data, schema = encoded(study.dataset.frame())
+    train, test = study.dataset.splits["train"], study.dataset.splits["test"]
+    field = learn_field(data.take(train), schema, np.random.default_rng(0), penalty=0.6, floors=True)
+    rng = np.random.default_rng(1)
+    for level in (0.0, 0.1, 0.6):
+        hurt = data.take(test).copy()
+        hurt.numbers[:] += level * field.scale * rng.normal(size=hurt.numbers.shape)
+        found = field.estimate_noise(hurt)
+        number = found.described(schema)["u0"]
+        if level <= 0.1:
+            assert number["status"] == "below_floor"
+            assert number["value"] is None
+        else:
+            assert number["status"] == "estimated"
+            assert number["value"] > number["floor"]
+            assert number["value"] == pytest.approx(level * field.scale[0], rel=0.25)

@@ -35,6 +35,7 @@ kernels: Any = _kernels
 MAX_ATOMS = 300
 EPSILON = 0.02  # weight of the background
 GROSS_SIGMA = 0.05  # s0 of (F-34)
+LUMPY_SIGMA = 0.01  # s0 where more than half of the training rows share their value with another
 GROSS_ROUNDS = 3
 WORKING_VARIANCE = 0.02  # (F-36)
 HEAVY = 2.0  # tail index below which values beyond the range are believed (E5)
@@ -89,6 +90,12 @@ class Atoms:
     def heavy(self) -> NDArray[np.bool_]:
         """Columns whose largest tenth falls off like a power below 2 (Hill): values beyond the range are natural there."""
         return np.array([_hill(self.values[self.column(s)]) < HEAVY for s in range(len(self.range))], dtype=bool)
+
+    @property
+    def lumpy(self) -> NDArray[np.bool_]:
+        """Columns in which more than half of the training rows share their value with another row."""
+        points = np.where(self.widths == 0, np.exp(self.log_p), 0.0)
+        return np.array([points[self.column(s)].sum() > 0.5 for s in range(len(self.range))], dtype=bool)
 
     def beyond(self, numbers: Array) -> NDArray[np.bool_]:
         """True where a number lies outside the training range."""
@@ -199,9 +206,13 @@ def gross_errors(
     """(F-34) to (F-37) with a given rate: who can be believed and what the row says are found in turn.
 
     A row's own responsibilities set the precision of its cells, so every row is inferred on its own.
+
+    **Departure.** (F-34) takes s0 = .05 everywhere. In a column that repeats values an error that is not one of them
+    gives itself away, but a kernel of .05 hides it: there s0 is .01 (AUC of the flag at 5 / 15 %, six repeats: credit .930 /
+    .920 -> .944 / .932, german .942 / .940 -> .978 / .980, australian .918 / .925 -> .939 / .939; wdbc has no such column).
     """
     seen = ~np.isnan(numbers)
-    s0 = np.maximum(GROSS_SIGMA, noise.sigma)
+    s0 = np.maximum(np.where(atoms.lumpy, LUMPY_SIGMA, GROSS_SIGMA), noise.sigma)
     flips = Noise(noise.sigma, np.maximum(noise.flip, rate))
     r = np.full(numbers.shape, rate)
     narrow = np.where(seen, 1.0 / s0**2, 0.0)

@@ -15,20 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from goldseam.engines.local import n_threads
 from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
+from goldseam.field.checks import check_settings
+from goldseam.field.dependence import dependent_pairs
+from goldseam.field.inference import TOLERANCE
 from goldseam.field.levels import given_levels
-from goldseam.field.model import learn_field
+from goldseam.field.model import Denoised, learn_field
 from goldseam.field.posterior import FieldPosterior, Pooled, pool
 from goldseam.field.potentials import Edge, Potentials, find_edges
 from goldseam.schema import Blocks
 from goldseam.validation import fit_blocks, new_blocks, restored
 
 __all__ = ["RandomMixedField"]
-
-CHOICES = {
-    "objective": ("block", "pseudo"),
-    "marginals": ("empirical", "gaussian"),
-    "inference": ("lbp", "structured", "mean-field", "gibbs"),
-}
 
 
 class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -51,8 +48,9 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Whether the training values shape the posterior of numbers.
     gross_error_rate : float or "estimate"
         Share of cells that are replaced by something else; 0 looks for none. "estimate" works like `noise="estimate"`.
-    inference : {"lbp", "structured", "mean-field", "gibbs"}
-        Belief propagation with the numbers integrated out; the published loop; naive; sampling.
+    inference : {"lbp", "structured", "mean-field", "gibbs", "exact"}
+        Belief propagation with the numbers integrated out; the published loop; naive; sampling; all combinations of the
+        unknown categories (small fields).
     max_iter, tol : int, float
         Learning ends after `max_iter` iterations or when one gains less than `tol` relative to the objective.
     max_levels : int
@@ -123,7 +121,7 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the field from clean (or trusted) rows; blanks are allowed."""
-        self._check_settings()
+        check_settings(self)
         if sample_weight is not None and not np.any(np.asarray(sample_weight, dtype=float)):
             raise InputError(
                 "sample_weight is zero for every row; at least one weight must be above 0. Hint: leave it out."
@@ -144,6 +142,7 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             marginals=self.marginals, inference=self._word("inference"), floors=self._estimates,
             gross_floor=self.gross_error_rate == "estimate", max_iter=self.max_iter, tol=self.tol,
         )  # fmt: skip
+        self._warn_of_dependence(blocks)
         self._report_learning()
         return self
 
@@ -152,6 +151,16 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _word(self, name: str) -> Any:
         return getattr(self, name)
+
+    def _warn_of_dependence(self, blocks: Blocks) -> None:
+        pairs = dependent_pairs(blocks, self.schema_)
+        if pairs:
+            warnings.warn(
+                f"Columns determine each other: {', '.join(f'{a!r} and {b!r}' for a, b in pairs)}. The field keeps them, "
+                "but learns more slowly. Hint: leave one of each pair out.",
+                DataWarning,
+                stacklevel=3,
+            )
 
     def _report_learning(self) -> None:
         if not self.converged_:
@@ -170,28 +179,6 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     @property
     def _estimates(self) -> bool:
         return (isinstance(self.noise, str) and self.noise == "estimate") or self.gross_error_rate == "estimate"
-
-    def _check_settings(self) -> None:
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ParameterError(
-                    f"{name} must be one of {', '.join(map(repr, choices))}; got {getattr(self, name)!r}. Hint: check the word."
-                )
-        if isinstance(self.noise, str) and self.noise not in ("none", "estimate"):
-            raise ParameterError(
-                f"noise must be 'none', 'estimate' or a mapping; got {self.noise!r}. Hint: check the word."
-            )
-        if self.penalty != "auto" and not (isinstance(self.penalty, (int, float)) and self.penalty > 0):
-            raise ParameterError(
-                f"penalty must be 'auto' or a number above 0; got {self.penalty!r}. Hint: .4 is usual."
-            )
-        rate = self.gross_error_rate
-        if rate != "estimate" and not (isinstance(rate, (int, float)) and 0 <= rate < 0.5):
-            raise ParameterError(
-                f"gross_error_rate must be 'estimate' or lie in [0, .5); got {rate!r}. Hint: .05 is usual."
-            )
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter > 0):
-            raise ParameterError(f"max_iter must be a whole number above 0; got {self.max_iter!r}. Hint: 500 is usual.")
 
     # ------------------------------------------------------------------------------------------------ what was learnt
 
@@ -256,14 +243,38 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def posterior(self, X: Any) -> FieldPosterior:
         """Means, variances, category probabilities, corruption probabilities and intervals of every cell."""
         check_is_fitted(self)
-        return self.field_.denoise(new_blocks(self, X, self.schema_)[1], self.levels_, n_jobs=self._threads).posterior
+        return self._denoise(new_blocks(self, X, self.schema_)[1]).posterior
+
+    def _denoise(self, blocks: Blocks) -> Denoised:
+        found = self.field_.denoise(blocks, self.levels_, n_jobs=self._threads)
+        moving = ~found.posterior.settled
+        if moving.any():
+            warnings.warn(
+                f"Beliefs of {int(moving.sum())} of {len(blocks)} rows still moved when the sweeps ended, by up to "
+                f"{found.posterior.change[moving].max():.2g}; settled means below {TOLERANCE:g}. "
+                "Hint: inference='gibbs', or a larger penalty.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return found
+
+    def evidence_trace(self, X: Any, n_steps: int = 6) -> NDArray[np.float64]:
+        """Log evidence of every row after each sweep of its inference, (n_steps, rows), the prior's log Z left out (F5.4).
+
+        Bethe for "lbp" and "structured", where it rises and flattens; a lower bound that never falls for "mean-field".
+        Runs in plain NumPy: to look into an inference, not for large tables.
+        """
+        check_is_fitted(self)
+        if n_steps < 1:
+            raise ParameterError(f"n_steps must be at least 1; got {n_steps}. Hint: 6 is usual.")
+        return self.field_.trace(new_blocks(self, X, self.schema_)[1], self.levels_, n_steps)
 
     def transform(self, X: Any, *, soft: bool = False) -> Any:
         """The restored table, of the same type as X; `soft=True` gives means and category probabilities as an array
         (F9.1)."""
         check_is_fitted(self)
         table, blocks = new_blocks(self, X, self.schema_)
-        found = self.field_.denoise(blocks, self.levels_, n_jobs=self._threads)
+        found = self._denoise(blocks)
         if soft:
             return found.posterior.features()
         changed = self._cells(found.changed_numbers, found.changed_codes)

@@ -11,6 +11,7 @@ work row by row: a row's answer depends on the field, the noise levels and that 
 | how noisy is this table? | `Field.estimate_noise` |
 | clean rows that could be behind this one | `Field.sample` |
 | how likely are these rows? | `Field.score` |
+| how far did inference come, sweep by sweep? | `Field.trace` |
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.errors import InputError, ModelFileError
-from goldseam.field import emission, noise
+from goldseam.field import bounds, emission, noise
 from goldseam.field.beliefs import Beliefs, Codes, Noise, cell_precision
 from goldseam.field.inference import Method, infer, leave_one_out, sample
 from goldseam.field.learning import fit_field, learn, mean_score
@@ -190,7 +191,7 @@ class Field:
             corruption[column.name] = np.where(codes[:, j] >= 0, 1.0 - own, np.nan)
         names = tuple(c.name for c in self.schema.numbers)
         settled, unseen = beliefs.sweeps > 0, codes == UNSEEN
-        return FieldPosterior(names, mean, variance, probabilities, corruption, settled, unseen, shape)
+        return FieldPosterior(names, mean, variance, probabilities, corruption, settled, beliefs.change, unseen, shape)
 
     def densities(
         self, blocks: Blocks, sigma: float, flip: float, withheld_numbers: Any = None, *, n_jobs: int = 1
@@ -298,6 +299,16 @@ class Field:
             for k in range(len(draws)):
                 out[k, rows, s] = values[np.minimum((rising < p[k][:, None]).sum(axis=1), len(values) - 1)]
         return out
+
+    def trace(self, blocks: Blocks, levels: NoiseLevels | None = None, steps: int = 6) -> Array:
+        """Log evidence of every row after each sweep of its inference (steps, N): `bounds.trace`."""
+        levels = nil_levels(self.schema) if levels is None else levels
+        u, codes, _ = self._evidence(blocks)
+        found = bounds.trace(
+            self.potentials, u, codes, levels.standardised(self.scale), method=self.inference, steps=steps,
+            frequencies=self.frequencies,
+        )  # fmt: skip
+        return found.values
 
     def score(self, blocks: Blocks) -> float:
         """Mean log likelihood of complete rows: numbers given categories, each category given the rest (F1.2)."""

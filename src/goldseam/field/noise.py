@@ -33,7 +33,8 @@ __all__ = ["Floors", "NoiseEstimate", "estimate", "gate", "measure_floors", "pub
 Array = NDArray[np.float64]
 GRID = np.array([0.02, 0.05, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.75])
 START_SIGMA, START_FLIP = 0.3, 0.2
-ROUNDS = 12
+ROUNDS = 12  # of the published EM
+MAX_FLIP_ROUNDS, FLIP_TOLERANCE = 40, 5e-4  # flip rates settle slowly when they are large
 MIN_FLIP = 0.01  # F6.4: a pooled flip rate below is never acted on
 SPLITS = 8
 MAX_ROWS = 4000  # rows used to measure floors and to estimate: the standard error is far below the floor by then
@@ -62,18 +63,30 @@ class Floors:
     gross: float = 0.0
 
 
-def estimate_flips(field: Potentials, p0: Array, X: Array, y: Codes, sigma: Array, rounds: int = ROUNDS) -> Array:
-    """(F-26) iterated: the share of observed categories that the field does not believe."""
-    layout, seen = field.layout, y >= 0
-    flip = np.full(layout.n_columns, START_FLIP)
-    for _ in range(rounds):
+def estimate_flips(field: Potentials, p0: Array, X: Array, y: Codes, sigma: Array, begin: Array | None = None) -> Array:
+    """(F-26) iterated until it settles: the share of observed categories that the field does not believe.
+
+    **Departure.** Twelve rounds end early when much is flipped: .46 / .45 / .48 for .5 on credit, australian, german, against
+    .49 / .47 / .51 when settled.
+    """
+    flip = np.full(field.layout.n_columns, START_FLIP) if begin is None else begin
+    for _ in range(MAX_FLIP_ROUNDS):
         Q = infer(field, X, y, Noise(sigma, flip), frequencies=p0).Q
-        for j in range(layout.n_columns):
-            rows = np.flatnonzero(seen[:, j])
-            if len(rows):
-                doubt = 1.0 - Q[rows, layout.offsets[j] + y[rows, j]]
-                flip[j] = np.clip(doubt.mean(), 1e-3, 1 - 1 / (2 * layout.sizes[j]))
+        before, flip = flip, doubted(field, Q, y, flip)
+        if np.abs(flip - before).max(initial=0.0) < FLIP_TOLERANCE:
+            break
     return flip
+
+
+def doubted(field: Potentials, Q: Array, y: Codes, flip: Array) -> Array:
+    """(F-26): mean probability that an observed category is wrong; columns without observed cells keep their rate."""
+    layout, out = field.layout, flip.copy()
+    for j in range(layout.n_columns):
+        rows = np.flatnonzero(y[:, j] >= 0)
+        if len(rows):
+            doubt = 1.0 - Q[rows, layout.offsets[j] + y[rows, j]]
+            out[j] = np.clip(doubt.mean(), 1e-3, 1 - 1 / (2 * layout.sizes[j]))
+    return out
 
 
 def estimate_sigma(field: Potentials, atoms: Atoms, X: Array, y: Codes, flip: Array) -> tuple[Array, float]:
@@ -113,7 +126,7 @@ def estimate(field: Potentials, atoms: Atoms, p0: Array, X: Array, y: Codes, *, 
     """Flip rates at sigma .3, then sigma, then flip rates once more (F6.4)."""
     flip = estimate_flips(field, p0, X, y, np.full(X.shape[1], START_SIGMA))
     sigma, pooled = estimate_sigma(field, atoms, X, y, flip)
-    flip = estimate_flips(field, p0, X, y, np.full(X.shape[1], pooled), rounds=6)
+    flip = estimate_flips(field, p0, X, y, np.full(X.shape[1], pooled), flip)
     nil = Noise.nil(X.shape[1], y.shape[1])
     rate = estimate_gross_rate(field, atoms, X, y, nil) if gross else 0.0
     return NoiseEstimate(sigma, pooled, flip, float(flip.mean()) if len(flip) else 0.0, rate)
@@ -158,17 +171,12 @@ def gate(found: NoiseEstimate, floors: Floors) -> tuple[Noise, bool, bool, float
 def published_em(field: Potentials, p0: Array, X: Array, y: Codes, rounds: int = ROUNDS) -> Noise:
     """(F-25) and (F-26): variational EM with the field held. Its sigma hardly leaves the start (F6.2): paper mode
     only."""
-    layout = field.layout
-    seen_x, seen_y = ~np.isnan(X), y >= 0
-    sigma, flip = np.full(X.shape[1], START_SIGMA), np.full(layout.n_columns, START_FLIP)
+    seen_x = ~np.isnan(X)
+    sigma, flip = np.full(X.shape[1], START_SIGMA), np.full(field.layout.n_columns, START_FLIP)
     for turn in range(rounds):
         outer = 6 if turn in (0, rounds - 1) else 4
         beliefs = infer(field, X, y, Noise(sigma, flip), method="structured", frequencies=p0, outer=outer)
         miss = np.where(seen_x, (np.nan_to_num(X) - beliefs.mean) ** 2 + beliefs.variance, 0.0)
         sigma = np.sqrt(np.maximum(miss.sum(axis=0) / np.maximum(seen_x.sum(axis=0), 1), 0.02**2))
-        for j in range(layout.n_columns):
-            rows = np.flatnonzero(seen_y[:, j])
-            if len(rows):
-                doubt = 1.0 - beliefs.Q[rows, layout.offsets[j] + y[rows, j]]
-                flip[j] = np.clip(doubt.mean(), 1e-3, 1 - 1 / (2 * layout.sizes[j]))
+        flip = doubted(field, beliefs.Q, y, flip)
     return Noise(sigma, flip)

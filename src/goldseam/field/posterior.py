@@ -30,7 +30,8 @@ class FieldPosterior:
     `mean` and `variance` (rows, numbers) are in the table's own units; `category_probabilities` maps a category's name
     to (rows, states); `corruption_probability` maps every modelled column to (rows,): the probability that the observed
     value is wrong, NaN where it is undefined (blank cells; numbers without gross-error mode). `settled` is False for
-    rows whose beliefs were still moving when the sweeps ended; `unseen` marks categories the reference never had.
+    rows whose beliefs were still moving when the sweeps ended, `change` says by how much; `unseen` marks categories the
+    reference never had.
     """
 
     numbers: tuple[str, ...]
@@ -39,6 +40,7 @@ class FieldPosterior:
     category_probabilities: dict[str, Array]
     corruption_probability: dict[str, Array]
     settled: NDArray[np.bool_]
+    change: Array
     unseen: NDArray[np.bool_]
     _shape: Any = None
 
