@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import product
 
 import numpy as np
 
@@ -139,17 +140,10 @@ def nearest(x, reference, ignored, k, is_category, tree, own=-1):
 
 
 def box_posterior(evidence, temper):
-    """(S-26), (S-27) by listing every box of a two-dimensional grid."""
-    rows, columns = evidence.shape
-    weight, total, boxes = np.zeros(evidence.shape), 1.0, 0
-    masses = 0.0
-    for a in range(rows):
-        for b in range(a + 1, rows + 1):
-            for c in range(columns):
-                for d in range(c + 1, columns + 1):
-                    w = np.exp(temper * evidence[a:b, c:d].sum())
-                    weight[a:b, c:d] += w
-                    total += w
-                    masses += w
-                    boxes += 1
-    return weight / total, np.log(masses / boxes)
+    """(S-26), (S-27) by listing every box of a grid."""
+    runs = [[slice(a, b) for a in range(side) for b in range(a + 1, side + 1)] for side in evidence.shape]
+    weight, masses = np.zeros(evidence.shape), []
+    for box in product(*runs):
+        masses.append(np.exp(temper * evidence[box].sum()))
+        weight[box] += masses[-1]
+    return weight / (1.0 + sum(masses)), np.log(np.mean(masses))

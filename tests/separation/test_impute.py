@@ -100,33 +100,59 @@ def test_two_gaussians_of_the_specification():
     assert found["map"][1] - found["nearest"][1] > 0.035
 
 
-def test_regression_equals_the_conditional_mean_on_gaussian_data(rng):
-    mixing = rng.normal(size=(8, 8))
-    X = rng.normal(size=(2000, 8)) @ mixing
+def test_regression_is_the_conditional_mean_corrected_on_the_donors(rng):
+    X = rng.normal(size=(2000, 8)) @ rng.normal(size=(8, 8)) + 3.0
     reference = line(X)
     fitted = regression.learn_regression(reference, 10)
-    row, hidden = X[0], np.array([True, False, True, False, False, False, False, False])
-    o, m = ~hidden, hidden
+    assert fitted.weight == 1.0
+    hidden = np.array([[True, False, True, False, False, False, False, False]])
+    o, m = ~hidden[0], hidden[0]
     covariance = np.cov(X, rowvar=False) + 0.1 * np.median(X.var(axis=0, ddof=1)) * np.eye(8)
-    expected = X.mean(axis=0)[m] + covariance[np.ix_(m, o)] @ np.linalg.solve(
-        covariance[np.ix_(o, o)], (row - X.mean(axis=0))[o]
-    )
-    plain = regression.ContextRegression(fitted.mean, fitted.precision, 1.0)
-    same = np.zeros(3, dtype=np.int64)  # a donor that is the row itself corrects to the row itself
-    np.testing.assert_allclose(regression.regress(reference, plain, row, hidden, same), row)
-    assert fitted.weight > 0
-    expectation = fitted.mean[m] - np.linalg.solve(
-        fitted.precision[np.ix_(m, m)], fitted.precision[np.ix_(m, o)] @ (row - fitted.mean)[o]
-    )
-    np.testing.assert_allclose(expectation, expected, rtol=1e-6, atol=1e-8)
+
+    def expected(row):
+        return X.mean(axis=0)[m] + covariance[np.ix_(m, o)] @ np.linalg.solve(
+            covariance[np.ix_(o, o)], (row - X.mean(axis=0))[o]
+        )
+
+    donors = np.array([[5, 7, 11, -1]])
+    filled = reference.completed(X[:1], hidden, donors)
+    corrected = expected(X[0]) + np.mean([X[s][m] - expected(X[s]) for s in (5, 7, 11)], axis=0)
+    found = regression.regressed(reference, fitted, filled, hidden, donors)
+    np.testing.assert_allclose(found[0][m], corrected, rtol=1e-7)
+    np.testing.assert_array_equal(found[0][o], X[0][o])
+    trust = np.ones(2000)
+    trust[[5, 7]] = 0.0
+    alone = regression.regressed(reference, fitted, reference.completed(X[:1], hidden, donors, trust), hidden, donors, trust)
+    np.testing.assert_allclose(alone[0][m], expected(X[0]) + X[11][m] - expected(X[11]), rtol=1e-7)
+
+
+def test_regression_stays_within_the_range_of_the_reference(rng):
+    X = rng.normal(size=(200, 1)) * np.ones(6) + 0.01 * rng.normal(size=(200, 6))
+    reference = line(X)
+    fitted = regression.learn_regression(reference, 5)
+    row, hidden = np.full((1, 6), 50.0), np.arange(6)[None, :] < 2
+    donors = np.argsort(-X[:, 5])[None, :5]
+    filled = reference.completed(row, hidden, donors)
+    np.testing.assert_allclose(regression.regressed(reference, fitted, filled, hidden, donors)[0, :2], X.max(axis=0)[:2])
 
 
 def test_regression_abstains_where_columns_are_independent(rng):
-    fitted = regression.learn_regression(line(rng.normal(size=(60, 40))), 20)
-    assert fitted.weight < 1
-    mean = regression.ContextRegression(fitted.mean, fitted.precision, 0.0)
     reference = line(rng.normal(size=(60, 40)))
-    hidden = np.arange(40) < 5
-    filled = regression.regress(reference, mean, np.zeros(40), hidden, np.arange(4))
-    np.testing.assert_allclose(filled[:5], reference.values[:4, :5].mean(axis=0))
-    assert (filled[5:] == 0).all()
+    fitted = regression.learn_regression(reference, 20)
+    assert fitted.weight == 0.0
+    filled, hidden = rng.normal(size=(1, 40)), np.arange(40)[None, :] < 5
+    np.testing.assert_array_equal(regression.regressed(reference, fitted, filled, hidden, np.arange(4)[None, :]), filled)
+
+
+def test_the_smaller_weight_is_taken_unless_the_larger_is_better_by_a_standard_error(rng):
+    misfit = rng.normal(size=(100, 3))
+    assert regression.best_weight(misfit, -misfit) == 1.0
+    assert regression.best_weight(misfit, -2 * misfit) == 0.5
+    assert regression.best_weight(misfit, misfit) == 0.0
+    mixed = np.where(np.arange(100)[:, None] < 51, -misfit, 2 * misfit)  # half of the rows gain, half lose
+    assert regression.best_weight(misfit, mixed) == 0.0
+
+
+def test_regression_is_left_out_above_its_number_of_columns(rng, monkeypatch):
+    monkeypatch.setattr(regression, "MOST_COLUMNS", 3)
+    assert regression.learn_regression(line(rng.normal(size=(60, 1)) * np.ones(4)), 5).weight == 0.0

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldseam.separation.kernels import nearest_rows, pack_lanes, ranked_radii, sum_radii
+from goldseam.separation.kernels import nearest_rows, pack_lanes, sum_radii
 from goldseam.separation.network import ranked_plan
+from goldseam.separation.ranked_kernels import ranked_radii
 from goldseam.separation.reference import Reference
 from goldseam.separation.scores import kept_deviations
 from goldseam.separation.tree import AttributeTree

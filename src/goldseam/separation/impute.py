@@ -72,13 +72,12 @@ def fill_from_context(
     new = rows[index[rows, 0] < 0]
     skips = None if members is None else members[new]
     index[new], _ = reference.nearest(values[new], mask[new], k, members=skips, n_jobs=n_jobs)
-    for row in rows:
-        near = index[row]
-        cells, found = np.flatnonzero(todo[row]), near[near >= 0]
-        if medoid:
-            found = found[[_medoid(reference, found, cells)]]
-        result[row, cells] = reference.summary(found, cells, trust)
-        donors[row, : len(found)] = found
+    if medoid:
+        for row in rows:
+            near = index[row][index[row] >= 0]
+            index[row] = np.r_[near[_medoid(reference, near, np.flatnonzero(todo[row]))], np.full(k - 1, -1)]
+    result[rows] = reference.completed(values[rows], todo[rows], index[rows], trust, n_jobs)
+    donors[rows, :k] = index[rows]
     return Filled(result, donors, refused)
 
 

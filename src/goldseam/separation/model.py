@@ -24,7 +24,7 @@ from goldseam.separation.alarm import estimate_gamma, invert_alarm_rate
 from goldseam.separation.impute import Filled, fill_from_context, fill_from_siblings, fill_with
 from goldseam.separation.reference import Reference
 from goldseam.separation.refine import ResidualProfile, refined_mask
-from goldseam.separation.regression import ContextRegression, regress
+from goldseam.separation.regression import ContextRegression, regressed
 from goldseam.separation.scores import MemberRadii, p_values
 from goldseam.separation.segments import SegmentEvidence, outline
 
@@ -233,16 +233,12 @@ class SeparationModel:
             context=found.context,
             n_jobs=n_jobs,
         )
-        return filled if imputer != "context-regression" else self._regressed(values, found, filled)
-
-    def _regressed(self, values: FloatArray, found: Found, filled: Filled) -> Filled:
-        """Numbers by regression where the context imputer has filled cells."""
+        if imputer != "context-regression":
+            return filled
         if self.regression is None:
             raise ValueError("The model was learnt without a regression.")
-        result, hidden = filled.values.copy(), found.mask | np.isnan(values)
-        for row in np.flatnonzero((filled.donors >= 0).any(axis=1)):
-            donors = filled.donors[row][filled.donors[row] >= 0]
-            result[row] = regress(self.reference, self.regression, filled.values[row], hidden[row], donors)
+        hidden = found.mask | np.isnan(values)
+        result = regressed(self.reference, self.regression, filled.values, hidden, filled.donors, self.trust, n_jobs)
         return replace(filled, values=result)
 
 

@@ -1,7 +1,7 @@
 """Plan of a ranked scan: merge sort up the tree as straight comparator networks (S11.1, S11.2).
 
 The sorted deviations of a node are the merge of its children's lists, so one pass gives (S-2) at every node. The plan
-is a table of steps for `kernels._run_plan`; leaves are padded to 1, 2, 4, 8 or 16 columns with columns that deviate
+is a table of steps for `ranked_kernels`; leaves are padded to 1, 2, 4, 8 or 16 columns with columns that deviate
 infinitely, so that every step works on powers of two.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.separation.kernels import LEAF, MERGE_ANY, MERGE_EQUAL, SUM
+from goldseam.separation.ranked_kernels import LEAF, MERGE_ANY, MERGE_EQUAL, SUM
 from goldseam.separation.tree import AttributeTree
 
 __all__ = ["RankedPlan", "ranked_plan"]

@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.engines.local import map_row_blocks
-from goldseam.separation.kernels import nearest_rows, pack_lanes, ranked_radii, sum_radii
+from goldseam.separation.fill_kernels import fill_cells
+from goldseam.separation.kernels import nearest_rows, pack_lanes, scale_rows, sum_radii
 from goldseam.separation.network import RankedPlan, ranked_plan
+from goldseam.separation.ranked_kernels import ranked_radii
 from goldseam.separation.scores import kept_deviations
 from goldseam.separation.tree import AttributeTree
 
@@ -33,6 +35,7 @@ IntArray = NDArray[np.int64]
 
 BLOCK = 64  # rows a thread takes at a time
 FARTHEST = 1e18  # scaled values whose squares float32 can still hold
+FARTHEST_LAID = 1e150  # the same for float64
 N_FILL = 10  # context neighbours that fill missing cells before a ranked scan (S9.1)
 
 
@@ -77,6 +80,11 @@ class Reference:
         return bool(np.isnan(self.values).any())
 
     @cached_property
+    def rows(self) -> FloatArray:
+        """The values, contiguous and writable: arrays of a file may be neither, and kernels are compiled for both."""
+        return np.require(self.values, requirements=("C", "W"))
+
+    @cached_property
     def lanes(self) -> NDArray[np.float32]:
         """Scaled rows in the layout of the kernels; missing cells as 0."""
         return pack_lanes(np.nan_to_num(self.scaled(self.values)), 0.0)
@@ -93,6 +101,11 @@ class Reference:
         """The tree as the kernels want it: copies, because arrays of a file may be read-only."""
         tree = self.tree
         return np.array(tree.start), np.array(tree.stop), np.array(tree.first_child), np.array(tree.n_children)
+
+    @cached_property
+    def scaling(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Order, centre and scale of the columns, writable as well."""
+        return np.array(self.tree.order), np.array(self.center), np.array(self.scale)
 
     @cached_property
     def plan(self) -> RankedPlan:
@@ -113,9 +126,26 @@ class Reference:
         >>> Reference(rows, tree, np.zeros(2), np.array([2.0, 1.0]), np.zeros(2, bool)).scaled(rows)
         array([[0.5, 5. ]], dtype=float32)
         """
-        with np.errstate(over="ignore"):
-            scaled = np.clip((values - self.center) / self.scale, -FARTHEST, FARTHEST).astype(np.float32)
-        return np.ascontiguousarray(scaled[:, self.tree.order])
+        result = np.empty(values.shape, dtype=np.float32)
+        scale_rows(np.ascontiguousarray(values), *self.scaling, FARTHEST, result)
+        return result
+
+    @cached_property
+    def geometry(self) -> IntArray:
+        """Columns as they lie: row-major on a grid, else on the line of the tree order."""
+        return np.arange(self.n_columns) if self.tree.shape is not None else np.array(self.tree.order)
+
+    def laid(self, values: FloatArray) -> FloatArray:
+        """Scaled rows in the order of the geometry, categories as codes; NaN stays."""
+        result = np.empty(values.shape)
+        center, scale = np.where(self.is_category, 0.0, self.center), np.where(self.is_category, 1.0, self.scale)
+        scale_rows(np.ascontiguousarray(values), self.geometry, center, scale, FARTHEST_LAID, result)
+        return result
+
+    @cached_property
+    def laid_rows(self) -> FloatArray:
+        """The reference rows themselves, laid out so."""
+        return self.laid(self.values)
 
     def radii(
         self, values: FloatArray, k: int, *, members: IntArray | None = None, n_jobs: int | None = None
@@ -181,22 +211,52 @@ class Reference:
         skips = None if members is None else members[rows]
         index, _ = self.nearest(values[rows], missing[rows], min(N_FILL, len(self) - 1), members=skips, n_jobs=n_jobs)
         result = values.copy()
-        for row, donors in zip(rows, index, strict=True):
-            cells = np.flatnonzero(missing[row])
-            result[row, cells] = self.summary(donors[donors >= 0], cells)
+        result[rows] = self.completed(values[rows], missing[rows], index, n_jobs=n_jobs)
         return result
 
-    def summary(self, donors: IntArray, cells: IntArray, trust: FloatArray | None = None) -> FloatArray:
-        """Mean of the donors' numbers, most frequent of their categories; the reference's own where they have none."""
-        block = self.values[np.ix_(donors, cells)]
-        weights = np.where(np.isnan(block), 0.0, 1.0 if trust is None else trust[donors][:, None])
-        mass = weights.sum(axis=0)
-        means = (np.nan_to_num(block) * weights).sum(axis=0) / np.where(mass > 0, mass, 1.0)
-        result = np.where(mass > 0, means, self.typical[cells])
-        for i in np.flatnonzero(self.is_category[cells] & (mass > 0)):
-            levels, place = np.unique(block[:, i][weights[:, i] > 0], return_inverse=True)
-            result[i] = levels[np.argmax(np.bincount(place, weights[:, i][weights[:, i] > 0]))]
+    def completed(
+        self,
+        values: FloatArray,
+        cells: BoolArray,
+        donors: IntArray,
+        trust: FloatArray | None = None,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Rows with their `cells` filled: mean of the donors' numbers, most frequent of their categories.
+
+        Donors count by their trust; -1 is no donor. Where none was observed, the column's typical value is taken.
+        """
+        result = np.array(values, order="C")
+        weights = np.ones(len(self)) if trust is None else trust
+        rows, levels, typical = self.rows, self.n_levels, self.typical
+        in_row_blocks(
+            len(values),
+            n_jobs,
+            lambda b: fill_cells(result[b], cells[b], donors[b], rows, weights, levels, typical),
+        )
         return result
+
+    @cached_property
+    def n_levels(self) -> IntArray:
+        """Number of levels of a category that occurs, 0 for numbers."""
+        highest = np.nanmax(self.values, axis=0)
+        return np.where(self.is_category, highest + 1, 0).astype(np.int64)
+
+    def scaled_numbers(self, values: FloatArray) -> FloatArray:
+        """Scaled columns of numbers alone, in table order; gaps at the column's mean."""
+        columns = ~self.is_category
+        filled = np.where(np.isnan(values), self.typical, values)[:, columns]
+        return np.ascontiguousarray((filled - self.center[columns]) / self.scale[columns])
+
+    @cached_property
+    def numbers(self) -> FloatArray:
+        """The reference rows themselves, so scaled."""
+        return self.scaled_numbers(self.values)
+
+    @cached_property
+    def range(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest value of every column."""
+        return np.nanmin(self.values, axis=0), np.nanmax(self.values, axis=0)
 
     @cached_property
     def typical(self) -> FloatArray:

@@ -1,15 +1,17 @@
-"""Fill by regression on the context: a Gaussian conditional mean, corrected by what it misses on the row's neighbours.
+"""Fill by regression on the context: a Gaussian conditional mean around the row's own neighbours.
 
-    g(x) = mean_m - P_mm^(-1) P_mo (x_o - mean_o),   P = (covariance + ridge)^(-1)                            (S-28)
-    y_m  = w [ g(x) + average over the donors s of (s_m - g(s)) ] + (1 - w) [ average of s_m ]                (S-29)
+    y_m = s_m - w P_mm^(-1) P_mo (x_o - s_o),   s = mean of the donors,  P = (covariance + ridge)^(-1)        (S-28)
 
-The weight w in {0, 1/2, 1} is the best one on reference rows with hidden runs, the regression being fitted on the other
-half of the reference. Numbers only: categories take the donors' most frequent level.
+That is the conditional mean given the context, corrected by what it misses on the donors (it is linear, so the average
+over the donors is its value at their mean). The weight w in {0, 1/2, 1} is chosen on reference rows with hidden runs, the
+regression being fitted on the other half of the reference: the smallest one that is not worse than the best by more
+than a standard error (S-29). Numbers only: categories take the donors' most frequent level.
 
 | equation | function |
 |---|---|
-| P, w | `learn_regression` |
-| (S-28), (S-29) | `regress` |
+| P | `learn_regression` |
+| w (S-29) | `best_weight` |
+| (S-28) | `regressed` |
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.separation.reference import Reference
+from goldseam.separation.fill_kernels import regress_cells
+from goldseam.separation.reference import Reference, in_row_blocks
 
-__all__ = ["ContextRegression", "learn_regression", "regress"]
+__all__ = ["ContextRegression", "best_weight", "learn_regression", "regressed"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -30,86 +33,105 @@ IntArray = NDArray[np.int64]
 RIDGE = 0.1  # of the median variance
 N_TRIALS = 200  # reference rows that choose the weight
 WEIGHTS = (0.0, 0.5, 1.0)
+MOST_COLUMNS = 2048  # above, a precision matrix would outgrow the reference: the weight is 0
 
 
 @dataclass(frozen=True, eq=False)
 class ContextRegression:
-    """Mean and precision of the numeric columns in scaled units, and the weight of the regression."""
+    """Precision of the numeric columns in scaled units, and the weight of the regression."""
 
-    mean: FloatArray
     precision: FloatArray
     weight: float
 
 
 def learn_regression(reference: Reference, n_donors: int) -> ContextRegression:
     """Fit on all reference rows; choose the weight on half of them with the regression of the other half."""
-    scaled = _numbers(reference, reference.values)
+    scaled = reference.numbers
+    if not 0 < scaled.shape[1] <= MOST_COLUMNS:
+        return ContextRegression(np.empty((0, 0)), 0.0)
     half = len(scaled) // 2
     tried = np.arange(half, min(len(scaled), half + N_TRIALS))
-    weight = _best_weight(reference, _gaussian(scaled[:half]), scaled, tried, n_donors)
-    mean, precision = _gaussian(scaled)
-    return ContextRegression(mean, precision, weight)
+    weight = best_weight(*_trials(reference, _precision(scaled[:half]), tried, n_donors))
+    return ContextRegression(_precision(scaled) if weight else np.empty((0, 0)), weight)
 
 
-def regress(
-    reference: Reference, fitted: ContextRegression, row: FloatArray, hidden: BoolArray, donors: IntArray
+def best_weight(misfit: FloatArray, shift: FloatArray) -> float:
+    """(S-29) The smallest weight within one standard error of the best; `misfit` = truth - mean of the donors.
+
+    >>> best_weight(np.array([[2.0], [-1.9], [2.1]]), np.array([[-2.0], [2.0], [-2.0]]))
+    1.0
+    """
+    errors = np.stack([((misfit + weight * shift) ** 2).sum(axis=1) for weight in WEIGHTS])
+    best = int(np.argmin(errors.sum(axis=1)))
+    loss = errors - errors[best]
+    spread = loss.std(axis=1, ddof=1) / np.sqrt(loss.shape[1]) if loss.shape[1] > 1 else np.zeros(len(loss))
+    return WEIGHTS[int(np.argmax(loss.mean(axis=1) <= spread))]
+
+
+def regressed(
+    reference: Reference,
+    fitted: ContextRegression,
+    filled: FloatArray,
+    hidden: BoolArray,
+    donors: IntArray,
+    trust: FloatArray | None = None,
+    n_jobs: int | None = None,
 ) -> FloatArray:
-    """(S-29) for the hidden numeric cells of one row, in the table's units; other cells come back as they are."""
-    numbers = np.flatnonzero(~reference.is_category)
-    inside = hidden[numbers]
-    if not inside.any() or not len(donors):
-        return row
-    block = _numbers(reference, np.vstack([row[None, :], reference.values[donors]]))
-    filled = _filled(fitted.mean, fitted.precision, block, inside, fitted.weight)
-    result, cells = row.copy(), numbers[inside]
-    low, high = np.nanmin(reference.values[:, cells], axis=0), np.nanmax(reference.values[:, cells], axis=0)
-    result[cells] = np.clip(filled * reference.scale[cells] + reference.center[cells], low, high)
+    """(S-28) for the hidden numeric cells of rows that the donors have filled; other cells come back as they are.
+
+    Nothing is put outside the range of the reference.
+    """
+    if fitted.weight == 0.0:
+        return filled
+    columns = np.flatnonzero(~reference.is_category)
+    inside = hidden[:, columns] & (donors >= 0).any(axis=1)[:, None]
+    shift = _shift(reference, fitted.precision, reference.scaled_numbers(filled), inside, donors, trust, n_jobs)
+    values = filled[:, columns]
+    low, high = (edge[columns] for edge in reference.range)
+    moved = np.clip(values - fitted.weight * shift * reference.scale[columns], low, high)
+    result = filled.copy()
+    result[:, columns] = np.where(inside, moved, values)
     return result
 
 
-def _filled(mean: FloatArray, precision: FloatArray, block: FloatArray, inside: BoolArray, weight: float) -> FloatArray:
-    """Hidden cells of the first row of the block, whose other rows are its donors."""
-    average = block[1:, inside].mean(axis=0)
-    if weight == 0.0:
-        return np.asarray(average)
-    around = (block[:, ~inside] - mean[~inside]).T
-    shift = np.linalg.solve(precision[np.ix_(inside, inside)], precision[np.ix_(inside, ~inside)] @ around)
-    expected = mean[inside] - shift.T
-    corrected = expected[0] + (block[1:, inside] - expected[1:]).mean(axis=0)
-    return np.asarray(weight * corrected + (1 - weight) * average)
+def _shift(
+    reference: Reference,
+    precision: FloatArray,
+    rows: FloatArray,
+    inside: BoolArray,
+    donors: IntArray,
+    trust: FloatArray | None = None,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    shift, weights = np.zeros(rows.shape), np.ones(len(reference)) if trust is None else trust
+    numbers = reference.numbers
+    in_row_blocks(
+        len(rows),
+        n_jobs,
+        lambda b: regress_cells(rows[b], inside[b], donors[b], numbers, weights, precision, shift[b]),
+    )
+    return shift
 
 
-def _numbers(reference: Reference, values: FloatArray) -> FloatArray:
-    """Scaled numeric columns with gaps at the column's mean."""
-    numbers = ~reference.is_category
-    filled = np.where(np.isnan(values), reference.typical, values)[:, numbers]
-    return np.asarray((filled - reference.center[numbers]) / reference.scale[numbers])
-
-
-def _gaussian(scaled: FloatArray) -> tuple[FloatArray, FloatArray]:
-    mean = np.asarray(scaled.mean(axis=0))
+def _precision(scaled: FloatArray) -> FloatArray:
     covariance = np.atleast_2d(np.cov(scaled, rowvar=False))
     ridge = RIDGE * float(np.median(np.diag(covariance))) or RIDGE
-    return mean, np.asarray(np.linalg.inv(covariance + ridge * np.eye(len(mean))), dtype=np.float64)
+    return np.asarray(np.linalg.inv(covariance + ridge * np.eye(len(covariance))), dtype=np.float64)
 
 
-def _best_weight(
-    reference: Reference, gaussian: tuple[FloatArray, FloatArray], scaled: FloatArray, rows: IntArray, n_donors: int
-) -> float:
-    """Least squared error over hidden runs of 5 to 50 % of the tree order; the smaller weight wins ties."""
+def _trials(
+    reference: Reference, precision: FloatArray, rows: IntArray, n_donors: int
+) -> tuple[FloatArray, FloatArray]:
+    """Hide runs of 5 to 50 % of the tree order; what the donors' mean misses, and the regression's shift."""
     rng, d = np.random.default_rng(0), reference.n_columns
     hidden = np.zeros((len(rows), d), dtype=bool)
     for i in range(len(rows)):
         length = max(1, round(d * rng.uniform(0.05, 0.5)))
         start = rng.integers(0, d - length + 1)
         hidden[i, reference.tree.order[start : start + length]] = True
-    k = min(n_donors, len(reference) - 1)
-    near, _ = reference.nearest(reference.values[rows], hidden, k, members=rows)
-    numbers, errors = ~reference.is_category, np.zeros(len(WEIGHTS))
-    for i, row in enumerate(rows):
-        inside, donors = hidden[i, numbers], near[i][near[i] >= 0]
-        if inside.any() and len(donors):
-            block = scaled[np.concatenate(([row], donors))]
-            for j, weight in enumerate(WEIGHTS):
-                errors[j] += ((_filled(*gaussian, block, inside, weight) - block[0, inside]) ** 2).sum()
-    return WEIGHTS[int(np.argmin(errors))]
+    near, _ = reference.nearest(reference.values[rows], hidden, min(n_donors, len(reference) - 1), members=rows)
+    inside = hidden[:, ~reference.is_category] & (near >= 0).any(axis=1)[:, None]
+    truth = reference.numbers[rows]
+    shift = _shift(reference, precision, truth, inside, near)
+    filled = reference.completed(reference.values[rows], hidden, near)
+    return np.where(inside, truth - reference.scaled_numbers(filled), 0.0), shift

@@ -1,18 +1,28 @@
-"""Compiled loops of the segment posterior: evidence per cell, and sums over all boxes of a grid of up to three axes.
+"""Compiled loops of the segment posterior: odds per cell, and sums over all boxes of a grid of up to three axes.
 
-Arrays are in the order of the geometry: row-major grid cells, or the line of the tree order as a 1 x 1 x d grid.
+Arrays are in the order of the geometry: row-major grid cells, or the line of the tree order as a 1 x d x 1 grid.
+
+The weight of a box is the product of the odds q of its cells. For the columns [c0, c1) of a plane let r_b be the product
+over row b. Then the runs of rows that end with row b weigh F_b = r_b (1 + F_(b-1)), those that begin with row b or hold
+nothing U_b = 1 + r_b U_(b+1), and the boxes through row b weigh F_b U_(b+1): all boxes are summed without listing
+them, and nothing but products and sums of positive numbers is taken. 16 right borders c1 are worked on side by side.
 """
 
 from __future__ import annotations
 
-from math import lgamma
+from math import gamma, pi, sqrt
 
 import numpy as np
 from numba import njit
 
-__all__ = ["box_posterior", "boxes_posterior", "cell_evidence", "outline_boxes"]
+from goldseam.separation.kernels import nearest_rows
+from goldseam.separation.lanes import LANES
+from goldseam.separation.segment_lanes import lanes_backward, lanes_forward, lanes_multiply
 
-REACH = 20.0  # boxes whose weight is below exp(-20) of the best are left out
+__all__ = ["box_posterior", "boxes_posterior", "cell_odds", "outline_rows", "workspace"]
+
+PEAK = gamma(2.5) / (gamma(2.0) * sqrt(4.0 * pi))  # of Student's t with 4 degrees of freedom
+LARGEST_LOG = 690.0  # of numbers that float64 can hold
 
 
 @njit(nogil=True, cache=True)
@@ -39,128 +49,120 @@ def _donor_moments(donors, reference, count, mean, square):  # type: ignore[no-u
                 square[j] += gap * gap
 
 
-@njit(nogil=True, cache=True)
-def cell_evidence(row, donors, reference, spread, log_slab, n_levels, freedom, limit, work, out):  # type: ignore[no-untyped-def]
-    """(S-25) Log-likelihood ratio "overwritten : clean" of every cell of one row, within ±limit.
+@njit(nogil=True, cache=True, error_model="numpy")
+def cell_odds(row, donors, reference, spread, slab, n_levels, limit, work, out):  # type: ignore[no-untyped-def]
+    """(S-25) Root of the likelihood ratio "overwritten : clean" of every cell of one row, within 1/limit and limit.
 
-    Clean number: Student-t around the donors' mean, with their variance plus `spread`² as scale. Clean category:
-    share of donors that have it, smoothed. Overwritten: `log_slab`. Not observed: 0. `work` is (3, columns).
+    Clean number: Student-t with 4 degrees of freedom around the donors' mean, with their variance plus `spread`² as
+    scale; its root needs no logarithm. Clean category: share of donors that have it, smoothed. Overwritten: `slab`.
+    Not observed: 1. `work` is (3, columns).
     """
-    constant = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - 0.5 * np.log(freedom * np.pi)
     count, mean, square = work[0], work[1], work[2]
     _donor_moments(donors, reference, count, mean, square)
     for j in range(row.shape[0]):
+        variance = square[j] / max(count[j], 1.0) + spread[j] * spread[j]
+        gap = row[j] - mean[j]
+        wide = variance + 0.25 * gap * gap
+        root = np.sqrt(slab[j] / PEAK) * (wide * np.sqrt(np.sqrt(wide)) / variance)
+        out[j] = min(max(root, 1.0 / limit), limit)
+    for j in range(row.shape[0]):
         if np.isnan(row[j]) or count[j] == 0.0:
-            out[j] = 0.0
+            out[j] = 1.0
         elif n_levels[j] > 0:
             same = 0.0
             for a in donors:
                 same += a >= 0 and reference[a, j] == row[j]
-            clean = np.log((same + 1.0 / n_levels[j]) / (count[j] + 1.0))
-            out[j] = min(max(log_slab[j] - clean, -limit), limit)
-        else:
-            variance = square[j] / count[j] + spread[j] * spread[j]
-            gap = row[j] - mean[j]
-            tail = np.log1p(gap * gap / (variance * freedom))
-            clean = constant - 0.5 * np.log(variance) - (freedom + 1) / 2 * tail
-            out[j] = min(max(log_slab[j] - clean, -limit), limit)
+            clean = (same + 1.0 / n_levels[j]) / (count[j] + 1.0)
+            out[j] = min(max(np.sqrt(slab[j] / clean), 1.0 / limit), limit)
 
 
 @njit(nogil=True, cache=True)
-def _integral(evidence, A, B, C, total):  # type: ignore[no-untyped-def]
-    """total[a, b, c] = sum of the evidence over the box [0, a) x [0, b) x [0, c)."""
-    total[:] = 0.0
-    for a in range(A):
+def workspace(shape):  # type: ignore[no-untyped-def]
+    """Arrays that `box_posterior` works in: products over layers, then five for the columns of a plane."""
+    A, B, C = shape
+    wide = (C + LANES - 1) // LANES * LANES
+    plane, ratio, below = np.empty((B, C)), np.empty(B * wide), np.empty((B + 1) * wide)
+    above, mass, ends = np.empty(wide), np.empty(wide), np.empty(B * (wide + 1))
+    return plane, ratio, below, above, mass, ends, np.empty((A + 1, B, C))
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _plane_sums(plane, ratio, below, above, mass, ends, out):  # type: ignore[no-untyped-def]
+    """Weight of the boxes of a plane that hold each cell into `out`; returns that of all boxes."""
+    B, C = plane.shape
+    wide = above.shape[0]
+    ratio[:] = 0.0
+    mass[:] = 0.0
+    out[:] = 0.0
+    ends[:] = 0.0
+    for c0 in range(C - 1, -1, -1):
+        first = c0 // LANES * LANES
         for b in range(B):
-            run = 0.0
-            for c in range(C):
-                run += evidence[(a * B + b) * C + c]
-                total[a + 1, b + 1, c + 1] = run + total[a + 1, b, c + 1]
-        for b in range(B):
-            for c in range(C):
-                total[a + 1, b + 1, c + 1] += total[a, b + 1, c + 1]
+            for lane in range(first, wide, LANES):
+                lanes_multiply(ratio, b * wide + lane, plane[b, c0])
+            ratio[b * wide + c0] = plane[b, c0]
+        below[B * wide :] = 1.0
+        above[:] = 0.0
+        for lane in range(first, wide, LANES):
+            for b in range(B - 1, 0, -1):
+                lanes_backward(below, b * wide + lane, ratio, b * wide + lane, (b + 1) * wide + lane)
+            for b in range(B):
+                here = b * wide + lane
+                out[b, c0] += lanes_forward(
+                    above, mass, lane, ratio, here, below, here + wide, ends, b * (wide + 1) + lane + 1
+                )
+    for b in range(B):
+        run = 0.0
+        for c in range(C):
+            run += out[b, c] - ends[b * (wide + 1) + c]
+            out[b, c] = run
+    return mass.sum()
 
 
-@njit(nogil=True, cache=True)
-def _profile(total, a0, a1, b0, b1, C, line):  # type: ignore[no-untyped-def]
-    """Prefix sums along the last axis for a slab of the first two, and the largest sum of a run in it."""
-    low, best = 0.0, -np.inf
-    line[0] = 0.0
-    for c in range(1, C + 1):
-        value = total[a1, b1, c] - total[a0, b1, c] - total[a1, b0, c] + total[a0, b0, c]
-        line[c] = value
-        best = max(best, value - low)
-        low = min(low, value)
-    return best
-
-
-@njit(nogil=True, cache=True)
-def _best_box(total, A, B, C, line, bests):  # type: ignore[no-untyped-def]
-    """Largest evidence of a box, and of every slab of the first two axes in turn."""
-    top, slab = -np.inf, 0
+@njit(nogil=True, cache=True, boundscheck=False)
+def _all_sums(odds, shape, work):  # type: ignore[no-untyped-def]
+    """The same for all layers: weights in the layers of the last array of the work space."""
+    A, B, C = shape
+    plane, ratio, below, above, mass, ends, layers = work
+    cells = odds.reshape(A, B, C)
+    if A == 1:
+        return _plane_sums(cells[0], ratio, below, above, mass, ends, layers[0])
+    layers[:] = 0.0
+    held = np.empty((B, C))
+    total = 0.0
     for a0 in range(A):
-        for a1 in range(a0 + 1, A + 1):
-            for b0 in range(B):
-                for b1 in range(b0 + 1, B + 1):
-                    bests[slab] = _profile(total, a0, a1, b0, b1, C, line)
-                    top = max(top, bests[slab])
-                    slab += 1
-    return top
+        plane[:] = 1.0
+        for a1 in range(a0, A):
+            plane *= cells[a1]
+            total += _plane_sums(plane, ratio, below, above, mass, ends, held)
+            layers[a0] += held
+            layers[a1 + 1] -= held
+    for a in range(1, A):
+        layers[a] += layers[a - 1]
+    return total
 
 
 @njit(nogil=True, cache=True)
-def _slab_weights(line, C, cut, top, temper, ahead, steps):  # type: ignore[no-untyped-def]
-    """Weights of all runs of a slab, as differences in `steps`; returns their sum."""
-    ahead[C] = line[C]
-    for c in range(C - 1, 0, -1):
-        ahead[c] = max(line[c], ahead[c + 1])
-    steps[:] = 0.0
-    mass = 0.0
-    for c0 in range(C):
-        if ahead[c0 + 1] - line[c0] <= cut:
-            continue
-        for c1 in range(c0 + 1, C + 1):
-            value = line[c1] - line[c0]
-            if value > cut:
-                w = np.exp(temper * (value - top))
-                mass += w
-                steps[c0] += w
-                steps[c1] -= w
-    return mass
-
-
-@njit(nogil=True, cache=True)
-def box_posterior(evidence, shape, temper, log_none, total, weight, lines, bests, posterior):  # type: ignore[no-untyped-def]
+def box_posterior(odds, shape, log_none, work, posterior):  # type: ignore[no-untyped-def]
     """Chance of every cell to lie in the overwritten box, if there is at most one; `log_none` weighs "no box".
 
-    Returns log of the mean over boxes of exp(temper * evidence in the box): the row's evidence for a segment.
-    Work space: total, weight (A+1, B+1, C+1), lines (3, C+1), bests (slabs of the first two axes).
+    Returns log of the mean over boxes of the products of their odds: the row's evidence for a segment. Odds whose
+    products would leave the range of float64 are flattened by a common power first.
     """
     A, B, C = shape
-    line, ahead, steps = lines[0], lines[1], lines[2]
-    _integral(evidence, A, B, C, total)
-    top = _best_box(total, A, B, C, line, bests)
-    if 0 < log_none >= temper * top + _log_boxes(A, B, C):  # not 1/2 even if all boxes were as good as the best
-        posterior[:] = 0.0
-        return temper * top - _log_boxes(A, B, C)
-    weight[:] = 0.0
-    mass, cut, slab = 0.0, top - REACH / temper, 0
-    for a0 in range(A):
-        for a1 in range(a0 + 1, A + 1):
-            for b0 in range(B):
-                for b1 in range(b0 + 1, B + 1):
-                    if bests[slab] > cut:
-                        _profile(total, a0, a1, b0, b1, C, line)
-                        mass += _slab_weights(line, C, cut, top, temper, ahead, steps)
-                        for c in range(C):
-                            weight[a0, b0, c] += steps[c]
-                            weight[a0, b1, c] -= steps[c]
-                            weight[a1, b0, c] -= steps[c]
-                            weight[a1, b1, c] += steps[c]
-                    slab += 1
-    whole = mass + np.exp(min(log_none - temper * top, 700.0))
-    _spread(weight, A, B, C, whole, posterior)
-    return np.log(mass) + temper * top - _log_boxes(A, B, C)
+    total = _all_sums(odds, shape, work)
+    if not total < np.exp(LARGEST_LOG):
+        bound = np.log(np.maximum(odds, 1.0)).sum() + _log_boxes(A, B, C)
+        odds[:] = odds ** (LARGEST_LOG / bound)
+        total = _all_sums(odds, shape, work)
+    whole, layers = total + np.exp(log_none), work[-1]
+    cell = 0
+    for a in range(A):
+        for b in range(B):
+            for c in range(C):
+                posterior[cell] = min(max(layers[a, b, c] / whole, 0.0), 1.0)
+                cell += 1
+    return np.log(total) - _log_boxes(A, B, C)
 
 
 @njit(nogil=True, cache=True)
@@ -169,85 +171,97 @@ def _log_boxes(A, B, C):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def boxes_posterior(evidence, shape, temper, most, gain, total, weight, lines, bests, extra, posterior):  # type: ignore[no-untyped-def]
+def boxes_posterior(odds, shape, most, gain, work, extra, posterior):  # type: ignore[no-untyped-def]
     """The same for up to `most` boxes, found one after another.
 
     Cells inside a box found before count neither for nor against the next one, which must be `gain` more likely (in
-    logs, over all places it could have) than no further box. `evidence` is overwritten.
+    logs, over all places it could have) than no further box. `odds` is overwritten.
     """
     A, B, C = shape
-    score = box_posterior(evidence, shape, temper, 0.0, total, weight, lines, bests, posterior)
+    score = box_posterior(odds, shape, 0.0, work, posterior)
     for _ in range(1, most):
         inside = 0
-        for j in range(evidence.shape[0]):
+        for j in range(odds.shape[0]):
             if posterior[j] > 0.5:
-                evidence[j] = 0.0
+                odds[j] = 1.0
                 inside += 1
-        if inside == 0 or inside == evidence.shape[0]:
+        if inside == 0 or inside == odds.shape[0]:
             break
-        box_posterior(evidence, shape, temper, _log_boxes(A, B, C) + gain, total, weight, lines, bests, extra)
+        box_posterior(odds, shape, _log_boxes(A, B, C) + gain, work, extra)
         if extra.max() <= 0.5:
             break
-        for j in range(evidence.shape[0]):
+        for j in range(odds.shape[0]):
             posterior[j] = max(posterior[j], extra[j])
     return score
 
 
 @njit(nogil=True, cache=True)
-def _spread(weight, A, B, C, whole, posterior):  # type: ignore[no-untyped-def]
-    """Sum the differences up along the three axes."""
-    for a in range(A):
-        for b in range(B):
-            for c in range(C):
-                if c > 0:
-                    weight[a, b, c] += weight[a, b, c - 1]
-    for a in range(A):
-        for b in range(1, B):
-            for c in range(C):
-                weight[a, b, c] += weight[a, b - 1, c]
-    for a in range(1, A):
-        for b in range(B):
-            for c in range(C):
-                weight[a, b, c] += weight[a - 1, b, c]
-    for a in range(A):
-        for b in range(B):
-            for c in range(C):
-                posterior[(a * B + b) * C + c] = min(max(weight[a, b, c] / whole, 0.0), 1.0)
+def _row_posterior(row, near, cells, block, grid, most, gain, space, posterior):  # type: ignore[no-untyped-def]
+    """Posterior per cell and evidence of one row, whose donors `near` are known.
+
+    `block[j]` is the cell of the (possibly coarser) `grid` that column j lies in; odds multiply there.
+    """
+    reference, spread, slab, n_levels, limit = cells
+    odds, moments, blocks, extra, local, work = space
+    cell_odds(row, near, reference, spread, slab, n_levels, limit, moments, odds)
+    blocks[:] = 1.0
+    for j in range(odds.shape[0]):
+        blocks[block[j]] = min(max(blocks[block[j]] * odds[j], 1e-100), 1e100)
+    score = boxes_posterior(blocks, grid, most, gain, work, extra, local)
+    for j in range(odds.shape[0]):
+        posterior[j] = local[block[j]]
+    return score
 
 
 @njit(nogil=True, cache=True)
-def outline_boxes(  # type: ignore[no-untyped-def]
-    rows,
-    donors,
-    reference,
-    spread,
-    log_slab,
-    n_levels,
-    freedom,
-    limit,
-    temper,
-    most,
-    gain,
-    block,
-    grid,
-    posterior,
-    score,
-):
-    """Posterior per cell and evidence per row, for rows whose donors are known.
+def _new_mask(row, seed, largest, posterior, mask):  # type: ignore[no-untyped-def]
+    """Cells above 1/2, or the seed where they would leave no context; returns whether the mask has changed."""
+    drawn = 0
+    for j in range(row.shape[0]):
+        drawn += posterior[j] > 0.5 and not np.isnan(row[j])
+    changed = False
+    for j in range(row.shape[0]):
+        if drawn > largest * row.shape[0]:
+            posterior[j] = 1.0 if seed[j] else 0.0
+        new = posterior[j] > 0.5 and not np.isnan(row[j])
+        changed |= new != mask[j]
+        mask[j] = new
+    return changed
 
-    `block[j]` is the cell of the (possibly coarser) `grid` that column j lies in; evidence adds up there.
+
+@njit(nogil=True, cache=True)
+def outline_rows(  # type: ignore[no-untyped-def]
+    laid, scaled, seed, skips, places, search, k, cells, block, grid, settings, mask, posterior, score, donors
+):
+    """Alternate between nearest rows over the believed cells and the box posterior, from the seed cells on.
+
+    `laid` holds the rows in the order of the geometry, `scaled` in that of the tree, `places[t]` the geometry's place of
+    the tree's column t; `search` and `cells` are what `nearest_rows` and `cell_odds` compare with. Donors of a row whose
+    mask has not come to rest are -1.
     """
-    d = rows.shape[1]
-    A, B, C = grid
-    evidence, summed, local, work = np.empty(d), np.empty(A * B * C), np.empty(A * B * C), np.empty((3, d))
-    total, weight = np.empty((A + 1, B + 1, C + 1)), np.empty((A + 1, B + 1, C + 1))
-    lines, extra = np.empty((3, C + 1)), np.empty(A * B * C)
-    bests = np.empty(A * (A + 1) // 2 * (B * (B + 1) // 2))
-    for i in range(rows.shape[0]):
-        cell_evidence(rows[i], donors[i], reference, spread, log_slab, n_levels, freedom, limit, work, evidence)
-        summed[:] = 0.0
-        for j in range(d):
-            summed[block[j]] += evidence[j]
-        score[i] = boxes_posterior(summed, grid, temper, most, gain, total, weight, lines, bests, extra, local)
-        for j in range(d):
-            posterior[i, j] = local[block[j]]
+    (n, d), (A, B, C) = laid.shape, grid
+    rounds, largest, most, gain = settings
+    caps, flat, seen, n_rows = search
+    space = (np.empty(d), np.empty((3, d)), np.empty(A * B * C), np.empty(A * B * C), np.empty(A * B * C), workspace(grid))
+    x, hidden, own = np.empty((n, d), scaled.dtype), np.empty((n, d), np.bool_), np.empty(n, np.int64)
+    index, distance = np.empty((n, k), np.int64), np.empty((n, k), scaled.dtype)
+    mask[:] = seed
+    active, todo = np.arange(n), n
+    for _ in range(rounds):
+        for a in range(todo):
+            i = active[a]
+            x[a], own[a] = scaled[i], skips[i]
+            for t in range(d):
+                hidden[a, t] = mask[i, places[t]]
+        nearest_rows(x[:todo], hidden[:todo], own[:todo], caps, flat, seen, n_rows, k, index[:todo], distance[:todo])
+        left = 0
+        for a in range(todo):
+            i = active[a]
+            donors[i] = index[a]
+            score[i] = _row_posterior(laid[i], donors[i], cells, block, grid, most, gain, space, posterior[i])
+            if _new_mask(laid[i], seed[i], largest, posterior[i], mask[i]):
+                active[left] = i
+                left += 1
+        todo = left
+    for a in range(todo):
+        donors[active[a]] = -1

@@ -4,7 +4,7 @@ The search (S5) finds suspicious rows and a seed; the borders of tree nodes seld
 is a box of cells whose values have nothing to do with the row (S1). So for every cell, with c the rows of the reference
 nearest over the believed cells,
 
-    e_j = log slab_j - log Student-t( x_j ; mean_c, var_c + spread_j^2 ),  within ±limit                   (S-25)
+    e_j = log slab_j - log Student-t4( x_j ; mean_c, var_c + spread_j^2 ),  within ±limit                  (S-25)
     P(box | x) ∝ exp( temper * sum of e_j in the box ),  no box at all counting as evidence 0                (S-26)
     P(cell j overwritten) = sum of P(box) over the boxes that hold j                                         (S-27)
 
@@ -16,7 +16,7 @@ the score that is calibrated, so that the promised alarm rate is used in full.
 | equation | function |
 |---|---|
 | spread, slab | `learn_evidence` |
-| (S-25) | `segment_kernels.cell_evidence` |
+| (S-25) | `segment_kernels.cell_odds` |
 | (S-26), (S-27) | `segment_kernels.box_posterior` |
 | alternation | `outline` |
 """
@@ -24,15 +24,13 @@ the score that is calibrated, so that the promised alarm rate is used in full.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.separation.reference import Reference, in_row_blocks
-from goldseam.separation.segment_kernels import outline_boxes
+from goldseam.separation.segment_kernels import outline_rows
 
 __all__ = ["Outline", "SegmentEvidence", "learn_evidence", "outline"]
 
@@ -40,16 +38,14 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
-FREEDOM = 4.0  # Student-t; 2 and 8 were no better
 LIMIT = 8.0  # one cell alone never settles a row
-TEMPER = 0.5
+TEMPER = 0.5  # `cell_odds` takes roots
 N_CONTEXT = 10
 ROUNDS = 3
 MOST_BOXES = 3  # several separate parts may be overwritten
 GAIN = 6.0  # log odds that a further box must reach
 LARGEST = 0.9  # a box over more of the row than this leaves no context; the seed stands
 N_LEARN = 500  # reference rows that the spread is learnt from
-SETTINGS = (FREEDOM, LIMIT, TEMPER, MOST_BOXES, GAIN)
 MAX_BOXES = 2_000_000  # above, cells are taken together in blocks
 
 
@@ -77,24 +73,6 @@ class Outline:
     donors: IntArray
 
 
-class _Geometry:
-    """Columns as they lie: on the grid, or on the line of the tree order."""
-
-    def __init__(self, reference: Reference) -> None:
-        self.reference = reference
-        self.order = np.arange(reference.n_columns) if reference.tree.shape is not None else reference.tree.order
-
-    @cached_property
-    def rows(self) -> FloatArray:
-        return self.laid(self.reference.values)
-
-    def laid(self, values: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):
-            scaled = np.clip((values - self.reference.center) / self.reference.scale, -1e150, 1e150)
-        scaled = np.where(self.reference.is_category, values, scaled)
-        return np.ascontiguousarray(scaled[:, self.order])
-
-
 def learn_evidence(reference: Reference) -> SegmentEvidence:
     """Spread and slab of every column, from the reference rows alone."""
     n = min(len(reference), N_LEARN)
@@ -120,7 +98,7 @@ def _slab(reference: Reference) -> tuple[FloatArray, IntArray]:
     if reference.tree.shape is not None:  # common units: a border pixel may be overwritten by anything
         width = np.maximum(width, 0.25 * (high.max() - low.min()) / reference.scale)
     width = np.where(width > 0, width, 1.0)
-    levels = np.where(reference.is_category, high + 1, 0).astype(np.int64)
+    levels = reference.n_levels
     return np.where(levels > 0, -np.log(np.maximum(levels, 1)), -np.log(width)), levels
 
 
@@ -133,8 +111,8 @@ def _resolution(reference: Reference) -> FloatArray:
 
 
 def _three_axes(reference: Reference) -> tuple[int, int, int]:
-    """The grid with three axes: ones in front, leading axes folded into one."""
-    sides = reference.tree.shape or (reference.n_columns,)
+    """The grid with three axes: ones in front, leading axes folded into one; the line is a single column."""
+    sides = reference.tree.shape or (reference.n_columns, 1)
     if len(sides) > 3:
         sides = (prod(sides[:-2]), *sides[-2:])
     a, b, c = (1,) * (3 - len(sides)) + tuple(sides)
@@ -165,29 +143,22 @@ def outline(
     n_jobs: int | None = None,
 ) -> Outline:
     """Alternate between context neighbours and box posterior, starting from the seed cells of the search."""
-    geometry = _Geometry(reference)
-    laid, order = geometry.laid(values), geometry.order
-    settings = (evidence.spread[order], evidence.log_slab[order], evidence.n_levels[order], *SETTINGS)
-    probability, score, mask = np.zeros(values.shape), np.zeros(len(values)), seed.copy()
-    blocks, k = np.array(evidence.block), min(N_CONTEXT, len(reference) - 1)
-    donors = np.full((len(values), k), -1, dtype=np.int64)
-    settled = np.zeros(len(values), dtype=bool)
-    for _ in range(ROUNDS):
-        rows = np.flatnonzero(~settled)
-        skips = None if members is None else members[rows]
-        donors[rows], _ = reference.nearest(values[rows], mask[rows], k, members=skips, n_jobs=n_jobs)
-        posterior, evidences = np.empty((len(rows), len(order))), np.empty(len(rows))
-        cells, near = laid[rows], donors[rows]
+    order, n, k = reference.geometry, len(values), min(N_CONTEXT, len(reference) - 1)
+    back = np.argsort(order)
+    places = back[reference.tree.order]
+    skips = np.full(n, -1, dtype=np.int64) if members is None else np.ascontiguousarray(members, dtype=np.int64)
+    slab = np.exp(evidence.log_slab)
+    cells = (reference.laid_rows, evidence.spread[order], slab[order], evidence.n_levels[order], np.exp(TEMPER * LIMIT))
+    search = (reference.caps, reference.lanes, reference.seen, len(reference))
+    block, settings = np.array(evidence.block), (ROUNDS, LARGEST, MOST_BOXES, GAIN)
+    mask, posterior = np.empty(values.shape, dtype=bool), np.empty(values.shape)
+    score, donors = np.empty(n), np.empty((n, k), dtype=np.int64)
 
-        def work(b: slice, cells: FloatArray = cells, near: IntArray = near, out: Any = (posterior, evidences)) -> None:
-            outline_boxes(cells[b], near[b], geometry.rows, *settings, blocks, evidence.grid, out[0][b], out[1][b])
+    def work(b: slice) -> None:
+        outline_rows(
+            reference.laid(values[b]), reference.scaled(values[b]), np.take(seed[b], order, axis=1), skips[b], places, search, k,
+            cells, block, evidence.grid, settings, mask[b], posterior[b], score[b], donors[b],
+        )  # fmt: skip
 
-        in_row_blocks(len(rows), n_jobs, work)
-        found = np.zeros((len(rows), len(order)))
-        found[:, order] = posterior
-        drawn = (found > 0.5) & ~np.isnan(values[rows])
-        too_large = drawn.mean(axis=1) > LARGEST
-        drawn[too_large] = found[too_large] = seed[rows[too_large]]
-        settled[rows] = (drawn == mask[rows]).all(axis=1)
-        mask[rows], probability[rows], score[rows] = drawn, found, evidences
-    return Outline(probability, mask, score, np.where(settled[:, None], donors, -1))
+    in_row_blocks(n, n_jobs, work)
+    return Outline(np.take(posterior, back, axis=1), np.take(mask, back, axis=1), score, donors)

@@ -1,0 +1,215 @@
+"""Sorting and merging of 16 lists side by side, as straight comparator networks (S11.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils as _cgutils
+
+from goldseam.separation.lanes import LANES, Lanes, intrinsic
+
+__all__ = [
+    "lanes_compare_swap",
+    "lanes_copy",
+    "lanes_joins",
+    "lanes_merge_quad",
+    "lanes_merges",
+    "lanes_sorts",
+    "lanes_sum",
+]
+
+cgutils: Any = _cgutils
+
+
+@intrinsic
+def lanes_copy(typing, out, at, values, place):  # type: ignore[no-untyped-def]
+    """out[at] = values[place]."""
+    signature = types.void(out, at, values, place)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes = Lanes(context, builder, sig.args[0])
+        lanes.store(
+            lanes.load(lanes.pointer(sig.args[2], args[2], args[3])), lanes.pointer(sig.args[0], args[0], args[1])
+        )
+        return context.get_dummy_value()
+
+    return signature, code
+
+
+@intrinsic
+def lanes_sum(typing, out, at, values, place, count):  # type: ignore[no-untyped-def]
+    """out[at] = values[place] + ... over `count` neighbouring vectors, in order."""
+    signature = types.void(out, at, values, place, count)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes = Lanes(context, builder, sig.args[0])
+        out_, at_, values_, place_, count_ = args
+        step = ir.Constant(at_.type, LANES)
+        total = cgutils.alloca_once_value(builder, lanes.load(lanes.pointer(sig.args[2], values_, place_)))
+        with cgutils.for_range(builder, builder.sub(count_, ir.Constant(at_.type, 1))) as loop:
+            here = builder.add(builder.add(place_, step), builder.mul(loop.index, step))
+            value = lanes.load(lanes.pointer(sig.args[2], values_, here))
+            builder.store(builder.fadd(builder.load(total), value), total)
+        lanes.store(builder.load(total), lanes.pointer(sig.args[0], out_, at_))
+        return context.get_dummy_value()
+
+    return signature, code
+
+
+@intrinsic
+def lanes_compare_swap(typing, values, a, b):  # type: ignore[no-untyped-def]
+    """values[a], values[b] = the smaller and the larger of the two, lane by lane."""
+    signature = types.void(values, a, b)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes = Lanes(context, builder, sig.args[0])
+        pointers = [lanes.pointer(sig.args[0], args[0], place) for place in args[1:]]
+        _run_network(lanes, pointers, pointers, [(0, 1)])
+        return context.get_dummy_value()
+
+    return signature, code
+
+
+@intrinsic
+def lanes_merge_quad(typing, values, at, half):  # type: ignore[no-untyped-def]
+    """Two stages of a bitonic merge in one pass: distances 2 half and half, for the four vectors at, at + half, ..."""
+    signature = types.void(values, at, half)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes = Lanes(context, builder, sig.args[0])
+        places = [args[1]]
+        for _ in range(3):
+            places.append(builder.add(places[-1], args[2]))
+        pointers = [lanes.pointer(sig.args[0], args[0], place) for place in places]
+        _run_network(lanes, pointers, pointers, [(0, 2), (1, 3), (0, 1), (2, 3)])
+        return context.get_dummy_value()
+
+    return signature, code
+
+
+def _run_network(lanes: Lanes, sources: list[Any], targets: list[Any], pairs: list[tuple[int, int]]) -> None:
+    """Load, compare and exchange in registers, store."""
+    values = [lanes.load(source) for source in sources]
+    for i, j in pairs:
+        values[i], values[j] = lanes.smaller(values[i], values[j]), lanes.larger(values[i], values[j])
+    for value, target in zip(values, targets, strict=True):
+        lanes.store(value, target)
+
+
+def odd_even_sort(n: int) -> list[tuple[int, int]]:
+    """Comparators of Batcher's odd-even merge sort for n = 1, 2, 4, ...
+
+    >>> odd_even_sort(4)
+    [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]
+    """
+    pairs = []
+    p = 1
+    while p < n:
+        k = p
+        while k >= 1:
+            for j in range(k % p, n - k, 2 * k):
+                places = range(j, j + min(k, n - j - k))
+                pairs += [(i, i + k) for i in places if i // (2 * p) == (i + k) // (2 * p)]
+            k //= 2
+        p *= 2
+    return pairs
+
+
+def bitonic_merge(n: int) -> list[tuple[int, int]]:
+    """Comparators that sort a bitonic list of n = 1, 2, 4, ... values.
+
+    >>> bitonic_merge(4)
+    [(0, 2), (1, 3), (0, 1), (2, 3)]
+    """
+    pairs, k = [], n // 2
+    while k:
+        pairs += [(i, i + k) for i in range(n) if not i & k]
+        k //= 2
+    return pairs
+
+
+def _sort(n: int) -> Any:
+    @intrinsic
+    def emit(typing, out, at, block, place, x, cap, j):  # type: ignore[no-untyped-def]
+        """out[at:] = sorted deviations of n columns."""
+        signature = types.void(out, at, block, place, x, cap, j)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            lanes = Lanes(context, builder, sig.args[0])
+            out_, at_, block_, place_, x_, cap_, j_ = args
+            values = [
+                lanes.deviation(
+                    lanes.scalar(sig.args[4], x_, j_, k),
+                    lanes.load(lanes.pointer(sig.args[2], block_, place_, k * LANES)),
+                    lanes.scalar(sig.args[5], cap_, j_, k),
+                )
+                for k in range(n)
+            ]
+            for i, k in odd_even_sort(n):
+                values[i], values[k] = lanes.smaller(values[i], values[k]), lanes.larger(values[i], values[k])
+            for k in range(n):
+                lanes.store(values[k], lanes.pointer(sig.args[0], out_, at_, k * LANES))
+            return context.get_dummy_value()
+
+        return signature, code
+
+    return emit
+
+
+def _merge(n: int, order: Callable[[int], int]) -> Any:
+    """Bitonic merge of n vectors in registers; `order` says where the i-th of them is read."""
+
+    @intrinsic
+    def emit(typing, values, at):  # type: ignore[no-untyped-def]
+        signature = types.void(values, at)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            lanes = Lanes(context, builder, sig.args[0])
+            pointers = [lanes.pointer(sig.args[0], args[0], args[1], i * LANES) for i in range(n)]
+            _run_network(lanes, [pointers[order(i)] for i in range(n)], pointers, bitonic_merge(n))
+            return context.get_dummy_value()
+
+        return signature, code
+
+    return emit
+
+
+def _join(n: int) -> Any:
+    """The n smallest of 16 ascending lists of n vectors: lists of lanes 8, 4, 2 and 1 apart are merged in turn.
+
+    Of two ascending lists a and b the n smallest are min(a_i, b_(n-1-i)), a bitonic list.
+    """
+
+    @intrinsic
+    def emit(typing, lists, at):  # type: ignore[no-untyped-def]
+        signature = types.void(lists, at)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            lanes = Lanes(context, builder, sig.args[0])
+            pointers = [lanes.pointer(sig.args[0], args[0], args[1], i * LANES) for i in range(n)]
+            values = [lanes.load(pointer) for pointer in pointers]
+            for shift in (8, 4, 2, 1):
+                others = [lanes.turned(value, shift) for value in values]
+                values = [lanes.smaller(values[i], others[n - 1 - i]) for i in range(n)]
+                for i, j in bitonic_merge(n):
+                    values[i], values[j] = lanes.smaller(values[i], values[j]), lanes.larger(values[i], values[j])
+            for value, pointer in zip(values, pointers, strict=True):
+                lanes.store(value, pointer)
+            return context.get_dummy_value()
+
+        return signature, code
+
+    return emit
+
+
+def _second_half_reversed(n: int) -> Callable[[int], int]:
+    return lambda i: i if i < n // 2 else n - 1 - (i - n // 2)
+
+
+lanes_sorts: tuple[Any, ...] = tuple(_sort(n) for n in (1, 2, 4, 8, 16))
+# merges of two ascending halves (read the second one backwards), then of a bitonic list of 16
+lanes_merges: tuple[Any, ...] = (*(_merge(n, _second_half_reversed(n)) for n in (2, 4, 8, 16)), _merge(16, lambda i: i))
+lanes_joins: tuple[Any, ...] = tuple(_join(n) for n in (1, 2, 4, 8, 16))
