@@ -78,7 +78,7 @@ def test_version_and_completion(capsys: Any) -> None:
 def test_settings_come_from_a_file_and_the_command_line_wins(folder: Path, tmp_path: Path, capsys: Any) -> None:
     config = tmp_path / "goldseam.toml"
     config.write_text(
-        'missing = ["n/a", "?"]\nquiet = true\n[check]\nfail-over = 0.0\nrows = 2\n[restore]\nmemory = "300MB"\n'
+        'missing = ["n/a", "?"]\nquiet = true\n[check]\nfail-over = 0.0\nrows = 2\n[restore]\nmemory = "420MB"\n'
     )
     out = call(capsys, "check", folder / "incoming.csv", "-m", folder / "model.seam", "--config", config, "--json")
     assert (out.code, len(out.json["listed_rows"]), out.json["fail_over"]) == (1, 2, 0.0)
@@ -302,7 +302,7 @@ def test_a_bar_on_a_terminal(folder: Path, tmp_path: Path) -> None:
     import pty
 
     leader, follower = pty.openpty()
-    words = [*STAND_IN, "check", str(folder / "incoming.csv"), "-m", str(folder / "slow.seam"), "--memory", "300MB"]
+    words = [*STAND_IN, "check", str(folder / "incoming.csv"), "-m", str(folder / "slow.seam"), "--memory", "420MB"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=follower, env={**ENVIRONMENT, "COLUMNS": "120"})
     shown = b""
     while process.poll() is None or select.select([leader], [], [], 0)[0]:

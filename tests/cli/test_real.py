@@ -126,7 +126,7 @@ def test_train_and_predict(work: Path, tmp_path: Path, capsys: Any) -> None:
         tmp_path / "p.csv",
         "--probabilities",
         "--memory",
-        "300MB",
+        "420MB",
     )
     assert out.code == 0, out.err
     table = pl.read_csv(tmp_path / "p.csv")

@@ -17,7 +17,13 @@ FACTS: dict[str, Any] = {
         {"name": "row alarm rate", "nominal": 0.05, "measured": 0.047, "sd": 0.012, "n": 300, "scope": "rows like the reference"},
         {"name": "interval coverage", "nominal": 0.9, "measured": 0.84, "sd": 0.01, "n": 2400, "scope": "cells like these"},
     ],
-    "noise": {"age": {"value": 0.2, "unit": "sd", "status": "estimated"}},
+    "noise": {
+        "age": {"value": 0.2, "unit": "sd", "status": "estimated"},
+        "income": {"value": 0.01, "unit": "sd", "status": "below_floor"},
+        "city": {"value": 0.031, "unit": "flip rate", "status": "given"},
+        "smoker": {"value": 0.0, "unit": "flip rate", "status": "nil"},
+    },
+    "ordered": False,
     "audit": {
         "damage": [
             {"kind": "interval", "size": "10-40 %", "found": 0.93, "localised": 0.81, "restored": 0.78, "coverage": 0.91,
@@ -31,7 +37,7 @@ FACTS: dict[str, Any] = {
     },
     "reference": {"rows": 400, "columns": {}, "trust": {"edges": [0.0, 0.5, 1.0], "counts": [6, 394], "distrusted": 6}},
     "how": {"call": "Restorer(alarm_rate=0.05).restore(incoming)", "seed": 0,
-             "model": "sha256:ab12", "versions": {"goldseam": "0.1.0"}},
+             "model": "sha256:ab12", "versions": {"goldseam": "0.1.0"}, "created": "2026-01-02T03:04:05+00:00"},
 }  # fmt: skip
 
 

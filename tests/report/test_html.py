@@ -131,6 +131,29 @@ def test_facts_may_be_sparse() -> None:
     assert "Seen least" not in html
 
 
+def test_noise_time_and_sources_are_shown() -> None:
+    restoration = samples.mixed()
+    html, text = page(restoration), render_markdown(restoration.summary(), restoration.seam)
+    for level in ("0.2 sd, estimated", "too little to tell", "3.1\u202f% flipped, given"):
+        assert f"<td>{level}</td>" in html
+    assert html.count('scope="col">noise</th>') == 1
+    assert "noise: 0.2 sd, estimated" in html
+    assert "2026-01-02T03:04:05+00:00" in html
+    assert '<bdi>tree</bdi></th><td>yes</td><td class="n">0.12</td><td class="n">1.25</td>' in html
+    assert "<bdi>field</bdi></th><td>no</td>" in html
+    assert "| age | integer | 0\\.2 sd, estimated |" in text
+    assert "| tree | yes | 0.12 | 1.25 |" in text
+    assert "created: 2026" in text
+    assert 'scope="col">noise</th>' not in page(samples.mixed(facts={}))
+
+
+def test_an_audit_that_found_everything_says_so() -> None:
+    restoration = samples.mixed(facts={"audit": {"damage": [{"kind": "scale", "found": 1.0}]}})
+    for text in (page(restoration), render_markdown(restoration.summary(), restoration.seam)):
+        assert "Damaged rows of every kind that the audit tried were found." in text
+        assert "een least" not in text
+
+
 def test_without_blind_spots_the_page_says_what_is_seen_least() -> None:
     audit = {"damage": [{"kind": "noise", "size": "a little", "found": 0.5}, {"kind": "scale", "found": 0.9}]}
     restoration = samples.mixed(facts={"audit": audit})

@@ -15,10 +15,11 @@ from scipy.stats import binom
 from goldseam.cli.cells import split_list
 from goldseam.cli.console import count, table
 from goldseam.cli.exits import DONE, FINDINGS, Interrupted
+from goldseam.cli.memory import limits_for
 from goldseam.cli.options import memory_bytes
 from goldseam.cli.progress import Progress
 from goldseam.cli.restoring import Job, Piece
-from goldseam.cli.session import check_rows, limits_for, load_restorer, opened
+from goldseam.cli.session import check_rows, load_restorer, opened
 from goldseam.cli.signals import StopRequest
 from goldseam.cli.sinks import PartsSink
 from goldseam.cli.sources import format_of
@@ -119,7 +120,7 @@ def check_files(files: tuple[str, ...], model: str, options: dict[str, Any]) -> 
     ):
         job.check_names(session.inputs.names)
         check_rows(session)
-        limits = limits_for(session.inputs, memory_bytes(options["memory"]))
+        limits = limits_for(session.inputs, memory_bytes(options["memory"]), Path(model))
         job.survey(session.inputs, limits)
         seam = _seam_sink(options, Path(work), job)
         with Progress("checked", quiet=options["quiet"], say=session.console.note) as progress:

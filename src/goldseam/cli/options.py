@@ -9,12 +9,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 __all__ = ["chosen", "memory_bytes", "model_option", "reading_options", "shared_options", "table_options"]
 
+LEAST_MEMORY: Final = 400 * 10**6
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -191,9 +192,10 @@ def memory_bytes(text: str) -> int:
         size = int(float(digits) * units[unit])
     except (ValueError, KeyError) as error:
         raise click.UsageError(f"--memory must be a size such as 500MB or 2GB, but got {text!r}.") from error
-    if size < 300 * 10**6:
+    if size < LEAST_MEMORY:
         raise click.UsageError(
-            f"--memory must be at least 300MB, but got {text!r}. Hint: the libraries alone take about 250MB."
+            f"--memory must be at least {LEAST_MEMORY // 10**6}MB, but got {text!r}. "
+            "Hint: the libraries alone take about 380MB."
         )
     return size
 

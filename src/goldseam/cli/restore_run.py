@@ -12,6 +12,7 @@ from goldseam import model_file
 from goldseam.cli.cells import split_list
 from goldseam.cli.console import count
 from goldseam.cli.exits import Interrupted
+from goldseam.cli.memory import limits_for
 from goldseam.cli.options import memory_bytes
 from goldseam.cli.progress import Progress
 from goldseam.cli.restoring import Job, Piece, output_types
@@ -29,7 +30,7 @@ from goldseam.cli.runs import (
     versions,
     write_json,
 )
-from goldseam.cli.session import Session, check_output, check_rows, limits_for, load_restorer, opened
+from goldseam.cli.session import Session, check_output, check_rows, load_restorer, opened
 from goldseam.cli.signals import StopRequest
 from goldseam.cli.sinks import PartsSink, joined, open_sink
 from goldseam.cli.sources import format_of
@@ -98,7 +99,7 @@ class Run:
         self.session, self.job, self.model, self.output, self.folder = session, job, model, output, folder
         self.options, self.asked = options, asked
         self.inputs = session.inputs
-        self.limits = limits_for(self.inputs, memory_bytes(options["memory"]))
+        self.limits = limits_for(self.inputs, memory_bytes(options["memory"]), model)
         self.counts = dict.fromkeys(COUNTS, 0)
         self.summary: dict[str, Any] | None = None
         self.journal = Journal(folder / "work") if folder else None

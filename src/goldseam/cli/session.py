@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
@@ -15,15 +15,10 @@ from goldseam.cli.bad_lines import BadLines
 from goldseam.cli.cells import inferred, split_kinds, split_list
 from goldseam.cli.console import Console
 from goldseam.cli.delimited import Limits
-from goldseam.cli.sources import ColumnarFile, Inputs, Reading, open_inputs
+from goldseam.cli.sources import Inputs, Reading, open_inputs
 from goldseam.errors import InputError, ModelFileError, ParameterError
 
-__all__ = ["Session", "limits_for", "load_model", "opened", "whole_table"]
-
-LIBRARIES_BYTES: Final = 330_000_000  # resident after the imports of a restore
-BYTES_PER_CELL: Final = 600  # working memory of a restore, per cell of a batch
-MOST_ROWS: Final = 1 << 16
-FEWEST_ROWS: Final = 64
+__all__ = ["Session", "load_model", "opened", "whole_table"]
 
 
 @dataclass(frozen=True)
@@ -108,29 +103,6 @@ def kinds_of(options: dict[str, Any], names: Sequence[str]) -> dict[str, str]:
     if unknown:
         raise ParameterError(f"Column {unknown[0]!r} is not in the table. Hint: it has {shown(names)}.")
     return kinds
-
-
-def limits_for(inputs: Inputs, memory: int) -> Limits:
-    """Rows per batch, so that a restore stays within the memory."""
-    free = max(memory - LIBRARIES_BYTES, 20_000_000)
-    rows = max(FEWEST_ROWS, min(MOST_ROWS, free // (BYTES_PER_CELL * len(inputs.names))))
-    return Limits(rows, _text_bytes(inputs, rows, free))
-
-
-def _text_bytes(inputs: Inputs, rows: int, free: int) -> int:
-    """Bytes that hold about so many rows, judged by the head of the first file."""
-    first = inputs.files[0]
-    if isinstance(first, ColumnarFile):
-        return Limits().text_bytes
-    head = next(iter(first.batches(Limits(1000, 1 << 18), _beginning())), None)
-    per_row = head.after.position / len(head) if head is not None and len(head) else 100.0
-    return int(min(max(rows * per_row * 1.1, 1 << 16), free // 8))
-
-
-def _beginning() -> Any:
-    from goldseam.cli.batches import Mark
-
-    return Mark()
 
 
 def load_model(path: str, wanted: type | tuple[type, ...] | None = None) -> Any:

@@ -73,6 +73,7 @@ def _page(summary: Mapping[str, Any], seam: Seam | str | Path, title: str) -> di
         "promises": _promises(summary["promises"]),
         "cannot_see": _cannot_see(summary["audit"]),
         "hardest": words.hardest(summary["audit"]),
+        "nothing_unseen": words.nothing_unseen(summary["audit"] or {}),
         "map": _map(ledger) if table["rows"] and summary["columns"] else None,
         "rows": [_row(story) for story in ledger.rows],
         "columns": _columns(summary["columns"], PIXELS if summary["examples"] else DISTRIBUTIONS),
@@ -185,7 +186,8 @@ def _columns(columns: Sequence[Mapping[str, Any]], n_drawn: int) -> dict[str, An
     drawn = [(column, pictures.before_after(column)) for column in ranked[:n_drawn] if _touched(column)]
     return {
         "pictures": [_column_card(column, image) for column, image in drawn if image],
-        "table": [{**column, "touched": _touched(column)} for column in ranked[:COLUMN_ROWS]],
+        "table": [{**column, "noise": words.noise_level(column["noise"])} for column in ranked[:COLUMN_ROWS]],
+        "has_noise": any(words.noise_level(column["noise"]) for column in ranked[:COLUMN_ROWS]),
         "n": len(columns),
     }
 
@@ -204,10 +206,8 @@ def _column_notes(column: Mapping[str, Any]) -> list[str]:
     beyond = [sum(column[when].get(end, 0) for end in ("below", "above")) for when in ("before", "after")]
     if any(beyond):
         notes.append(f"beyond the axis: {count(beyond[0])} before, {count(beyond[1])} after")
-    noise = column["noise"]
-    if noise and noise.get("value"):
-        notes.append(f"noise: {figure(noise['value'], 3)} {visible(noise.get('unit') or '', 20)}".strip())
-    return notes
+    level = words.noise_level(column["noise"])
+    return [*notes, f"noise: {level}"] if level else notes
 
 
 def _pairs(examples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

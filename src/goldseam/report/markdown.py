@@ -73,10 +73,8 @@ def _cannot_see(audit: Mapping[str, Any] | None) -> str:
         return title + "No audit was made, so it is not known what this run misses."
     items = audit.get("cannot_see") or []
     if not items:
-        least = "".join(f"\n- seen least: {in_markdown(item, SENTENCE)}" for item in words.hardest(audit))
-        return (
-            title + "No kind of damage that the audit tried went unseen altogether." + ("\n" + least if least else "")
-        )
+        least = [f"- seen least: {in_markdown(item, SENTENCE)}" for item in words.hardest(audit)]
+        return title + words.nothing_unseen(audit) + ("\n\n" + "\n".join(least) if least else "")
     return title + "\n".join(f"- {in_markdown(item, SENTENCE)}" for item in items)
 
 
@@ -91,12 +89,19 @@ def _rows(stories: Sequence[Any]) -> str:
 def _columns(columns: Sequence[Mapping[str, Any]]) -> str:
     ranked = sorted(columns, key=lambda column: -sum(column["by_cause"].values()))[:COLUMNS]
     causes = list(words.CAUSE_WORDS)
+    noise = [in_markdown(words.noise_level(column["noise"])) for column in ranked]
     rows = [
-        (in_markdown(column["name"]), column["kind"], *(count(column["by_cause"][cause]) for cause in causes))
-        for column in ranked
+        (
+            in_markdown(column["name"]),
+            column["kind"],
+            *((level,) if any(noise) else ()),
+            *(count(column["by_cause"][cause]) for cause in causes),
+        )
+        for column, level in zip(ranked, noise, strict=True)
     ]
+    head = ("column", "kind", *(("noise",) if any(noise) else ()), *causes)
     more = f"\n\nThe {COLUMNS} columns touched most, of {count(len(columns))}." if len(columns) > COLUMNS else ""
-    return "## Columns\n\n" + _table(("column", "kind", *causes), rows, right=len(causes)) + more
+    return "## Columns\n\n" + _table(head, rows, right=len(causes)) + more
 
 
 def _lines(lines: Sequence[Mapping[str, Any]], n_lines: int) -> str:
@@ -130,7 +135,15 @@ def _audit(audit: Mapping[str, Any] | None) -> str:
         (in_markdown(row["kind"]), in_markdown(row.get("size") or ""), *(rate(row.get(key)) for key in keys))
         for row in audit["damage"]
     ]
-    return "## Audit\n\n" + _table(("damage", "size", *keys), rows, right=len(keys))
+    text = "## Audit\n\n" + _table(("damage", "size", *keys), rows, right=len(keys))
+    sources = [_source(source) for source in audit.get("sources") or []]
+    return f"{text}\n\n{_table(('source', 'used', 'gain', 'seconds'), sources, right=2)}" if sources else text
+
+
+def _source(source: Mapping[str, Any]) -> tuple[str, ...]:
+    figures = [source.get(key) for key in ("gain", "seconds")]
+    shown = [figure(v, 3) if v is None or isinstance(v, (int, float)) else in_markdown(v) for v in figures]
+    return (in_markdown(source["name"]), "yes" if source.get("used") else "no", *shown)
 
 
 def _how(how: Mapping[str, Any]) -> str:

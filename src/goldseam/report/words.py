@@ -6,9 +6,19 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from goldseam.report.ledger import RowStory
-from goldseam.report.text import count, p_value, rate, visible
+from goldseam.report.text import count, figure, p_value, rate, visible
 
-__all__ = ["CAUSE_WORDS", "CauseWords", "hardest", "headline", "kept", "lead", "reason"]
+__all__ = [
+    "CAUSE_WORDS",
+    "CauseWords",
+    "hardest",
+    "headline",
+    "kept",
+    "lead",
+    "noise_level",
+    "nothing_unseen",
+    "reason",
+]
 
 
 class CauseWords(NamedTuple):
@@ -26,6 +36,10 @@ CAUSE_WORDS: Final[dict[str, CauseWords]] = {
     "unseen": CauseWords("✳", "unseen", "A category that the reference never had."),
     "refused": CauseWords("✕", "refused", "Flagged, but too little is left to mend it. The value stays."),
 }
+
+
+ALL: Final = 0.9995  # shown as 100 %
+NOISE_STATUS: Final = {"given": "given", "estimated": "estimated", "below_floor": "too little to tell"}
 
 
 def plural(n: int, word: str) -> str:
@@ -63,17 +77,29 @@ def lead(summary: Mapping[str, Any]) -> str:
 
 
 def hardest(audit: Mapping[str, Any] | None, n: int = 2) -> list[str]:
-    """The kinds of damage that the audit found least often.
+    """The kinds of damage that the audit found least often; none when all were found always.
 
     >>> hardest({"damage": [{"kind": "scale", "found": 0.9}, {"kind": "noise", "size": "a little", "found": 0.5}]}, n=1)
     ['noise: a little (found 50\u202f%)']
     """
-    tried = [row for row in (audit or {}).get("damage") or [] if row.get("found") is not None]
+    tried = [row for row in (audit or {}).get("damage") or [] if row.get("found") is not None and row["found"] < ALL]
     least = sorted(tried, key=lambda row: row["found"])[:n]
     return [
         visible(": ".join(filter(None, [row["kind"], row.get("size")])), 160) + f" (found {rate(row['found'])})"
         for row in least
     ]
+
+
+def nothing_unseen(audit: Mapping[str, Any]) -> str:
+    """What an audit without a blind spot says, in short.
+
+    >>> nothing_unseen({"damage": [{"kind": "scale", "found": 1.0}]})
+    'Damaged rows of every kind that the audit tried were found.'
+    """
+    shares = [row.get("found") for row in audit.get("damage") or []]
+    if shares and all(share is not None and share >= ALL for share in shares):
+        return "Damaged rows of every kind that the audit tried were found."
+    return "No kind of damage that the audit tried went unseen altogether."
 
 
 def reason(story: RowStory) -> str:
@@ -95,6 +121,26 @@ def reason(story: RowStory) -> str:
         rows = ", ".join(map(str, story.donors))
         parts.append(f"closest reference row{'s' if len(story.donors) > 1 else ''} {rows}")
     return "; ".join(parts)
+
+
+def noise_level(noise: Mapping[str, Any] | None) -> str:
+    """How noisy a column is in this table, and how that is known; "" where it is not noisy.
+
+    >>> noise_level({"value": 0.2, "unit": "sd", "status": "estimated"})
+    '0.2 sd, estimated'
+    >>> noise_level({"value": 0.031, "unit": "flip rate", "status": "given"})
+    '3.1\u202f% flipped, given'
+    >>> noise_level({"value": 0.01, "unit": "sd", "status": "below_floor"}), noise_level({"value": 0.0, "status": "nil"})
+    ('too little to tell', '')
+    """
+    if not noise or noise.get("status") == "nil":
+        return ""
+    value, unit = noise.get("value"), str(noise.get("unit") or "")
+    status = NOISE_STATUS.get(str(noise.get("status")), visible(noise.get("status") or "", 20))
+    if not isinstance(value, (int, float)) or not value or noise.get("status") == "below_floor":
+        return status
+    level = f"{rate(value)} flipped" if unit == "flip rate" else f"{figure(value, 3)} {visible(unit, 20)}".strip()
+    return ", ".join(filter(None, [level, status]))
 
 
 def kept(promise: Mapping[str, Any]) -> str:

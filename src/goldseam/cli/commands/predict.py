@@ -37,9 +37,10 @@ def command(files: tuple[str, ...], model: str, output: str, **options: Any) -> 
     from pathlib import Path
 
     from goldseam.cli.classifier import TableClassifier
+    from goldseam.cli.memory import limits_for
     from goldseam.cli.options import memory_bytes
     from goldseam.cli.progress import Progress
-    from goldseam.cli.session import check_output, check_rows, limits_for, load_model, opened
+    from goldseam.cli.session import check_output, check_rows, load_model, opened
     from goldseam.cli.sinks import all_or_nothing, open_frames_sink
 
     classifier = load_model(model, TableClassifier)
@@ -47,7 +48,7 @@ def command(files: tuple[str, ...], model: str, output: str, **options: Any) -> 
     with opened(files, options) as session, tempfile.TemporaryDirectory(prefix="goldseam-") as work:
         check_output(output, session.inputs)
         check_rows(session)
-        limits = limits_for(session.inputs, memory_bytes(options["memory"]))
+        limits = limits_for(session.inputs, memory_bytes(options["memory"]), Path(model))
         sink = open_frames_sink(output, session.inputs, Path(work))
         n_rows = 0
         with all_or_nothing(sink), Progress("predicted", quiet=options["quiet"], say=session.console.note) as progress:
