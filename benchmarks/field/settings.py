@@ -50,17 +50,26 @@ class Split:
 
 
 @cache
-def load(name: str) -> Split:
-    """One of the sets, split and coded as in F11.2 (levels of both parts)."""
+def _parts(name: str):
+    """Frames, labels and kinds of the complete training and test rows (F11.2)."""
     if name == "adult":
-        train, test = load_adult("train").complete(), load_adult("test").complete()
-        frames, labels = (train.frame(), test.frame()), (train.target, test.target)
-        kinds = train.kinds
+        parts = [load_adult("train").complete(), load_adult("test").complete()]
     else:
         whole = {"credit-approval": load_credit_approval, "australian": load_australian, "german": load_german}[name]()
         cut = 667 if name == "german" else 460
         parts = [whole.take(np.arange(cut)).complete(), whole.take(np.arange(cut, whole.n_rows)).complete()]
-        frames, labels, kinds = tuple(p.frame() for p in parts), tuple(p.target for p in parts), whole.kinds
+    return tuple(p.frame() for p in parts), tuple(p.target for p in parts), parts[0].kinds
+
+
+def load_frames(name: str):
+    """Training and test rows as frames."""
+    return _parts(name)[0]
+
+
+@cache
+def load(name: str) -> Split:
+    """One of the sets, split and coded as in F11.2 (levels of both parts)."""
+    frames, labels, kinds = _parts(name)
     numeric = _number_columns(name, kinds, frames[0].columns)
     rest = [c for c in frames[0].columns if c not in numeric]
     X, Z = (f.select(numeric).to_numpy().astype(float) for f in frames)
