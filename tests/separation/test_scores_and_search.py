@@ -66,10 +66,10 @@ def test_tail_by_hand():
     known = members(*radii)
     xi = np.log([2.0, 4.0, 8.0, 16.0, 32.0]).mean() + 1e-6
     expected = 6 / 20 * 1000.0 ** (-1 / xi)
-    assert scores.tail_p_values(np.array([[1000.0]]), known)[0, 0] == pytest.approx(expected)
-    assert scores.tail_p_values(np.array([[np.inf]]), known)[0, 0] == 0
+    assert scores.continuous_p_values(np.array([[1000.0]]), known)[0, 0] == pytest.approx(expected)
+    assert scores.continuous_p_values(np.array([[np.inf]]), known)[0, 0] == 0
     flat = members(*np.zeros(20))
-    assert scores.tail_p_values(np.array([[0.05]]), flat)[0, 0] == pytest.approx(1e-3 * np.exp(-1))
+    assert scores.continuous_p_values(np.array([[0.05]]), flat)[0, 0] == pytest.approx(1e-3 * np.exp(-1))
 
 
 def test_trust_weighs_the_members():
@@ -90,8 +90,7 @@ def test_search_equals_the_queue(rng, tree, rule):
 @pytest.mark.parametrize("tree", TREES)
 def test_entry_levels_equal_the_queue_at_every_level(rng, tree):
     p = rng.integers(1, 12, (40, tree.n_nodes)) / 12
-    levels = search.node_levels(tree, p)
-    cells = search.cell_levels(tree, levels)
+    levels, cells = search.entry_levels(tree, p)
     for tau in np.unique(p):
         for i in range(len(p)):
             expected = naive.mask_of(tree, naive.queue_search(tree, p[i] <= tau, "confirmed"))

@@ -22,27 +22,23 @@ IQR_OF_NORMAL = 1.3489795003921634
 
 def to_values(blocks: Blocks, schema: Schema) -> FloatArray:
     """Modelled columns side by side in table order: numbers in their units, categories as codes, NaN for missing."""
-    place = {position: i for i, position in enumerate(schema.modelled_positions)}
-    values = np.empty((len(blocks), len(place)))
-    for j, position in enumerate(schema.number_positions):
-        values[:, place[position]] = blocks.numbers[:, j]
-    for j, position in enumerate(schema.category_positions):
-        codes = blocks.codes[:, j]
-        values[:, place[position]] = np.where(codes == MISSING, np.nan, codes)
+    if not len(schema.category_positions):
+        return np.ascontiguousarray(blocks.numbers, dtype=np.float64)
+    is_category = category_columns(schema)
+    values = np.empty((len(blocks), len(is_category)))
+    values[:, ~is_category] = blocks.numbers
+    values[:, is_category] = np.where(blocks.codes == MISSING, np.nan, blocks.codes)
     return values
 
 
 def to_blocks(values: FloatArray, schema: Schema) -> Blocks:
     """The inverse of `to_values`."""
-    place = {position: i for i, position in enumerate(schema.modelled_positions)}
-    numbers = np.empty((len(values), len(schema.number_positions)))
-    codes = np.empty((len(values), len(schema.category_positions)), dtype=np.int32)
-    for j, position in enumerate(schema.number_positions):
-        numbers[:, j] = values[:, place[position]]
-    for j, position in enumerate(schema.category_positions):
-        column = values[:, place[position]]
-        codes[:, j] = np.where(np.isnan(column), MISSING, np.nan_to_num(column, nan=UNSEEN)).astype(np.int32)
-    return Blocks(numbers, codes)
+    is_category = category_columns(schema)
+    if not is_category.any():
+        return Blocks(values, np.empty((len(values), 0), dtype=np.int32))
+    labels = values[:, is_category]
+    codes = np.where(np.isnan(labels), MISSING, np.nan_to_num(labels, nan=UNSEEN)).astype(np.int32)
+    return Blocks(values[:, ~is_category], codes)
 
 
 def category_columns(schema: Schema) -> NDArray[np.bool_]:

@@ -341,12 +341,12 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
     def transform(self, X: Any) -> Any:
         """The table with cells that are not believed, and missing ones, filled; all others come back as they were."""
         check_is_fitted(self)
-        return self._restore(X).table
+        return self._restored_table(X)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, then restore the same rows; a reference row does not count as its own neighbour or donor."""
         self.fit(X, y, **fit_params)
-        return self._restore(X, own=True).table
+        return self._restored_table(X, own=True)
 
     def restore(self, X: Any) -> SeparationResult:
         """Restored table together with flags, cells, levels, p-values, the size of the change and donors."""
@@ -375,25 +375,39 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
 
     def _restore(self, X: Any, *, own: bool = False) -> SeparationResult:
         table, values = self._values(X)
+        parts = self._restored_parts(values, own)
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        native = self._mended(table, values, joined)
+        del joined["filled"]
+        for name in ("cells", "probability"):
+            joined[name] = self._in_table(joined[name])
+        return SeparationResult(native, p_values=self.calibration_.p_values(joined["levels"]), **joined)
+
+    def _restored_table(self, X: Any, *, own: bool = False) -> Any:
+        table, values = self._values(X)
+        parts = self._restored_parts(values, own)
+        kept = {name: np.concatenate([part[name] for part in parts]) for name in ("filled", "cells", "refused")}
+        return self._mended(table, values, kept)
+
+    def _restored_parts(self, values: FloatArray, own: bool) -> list[dict[str, NDArray[Any]]]:
         members = self._own_rows(len(values)) if own else None
-        parts = [
+        return [
             self._restore_part(values[rows], None if members is None else members[rows])
             for rows in _slices(len(values))
         ]
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        filled, hidden = joined.pop("filled"), joined["cells"] | np.isnan(values)
-        changed = hidden & ~joined["refused"][:, None]
-        for name in ("cells", "probability"):
-            joined[name] = self._in_table(joined[name])
-        native = restored(self, table, self.schema_, to_blocks(filled, self.schema_), self._in_table(changed))
-        return SeparationResult(native, p_values=self.calibration_.p_values(joined["levels"]), **joined)
+
+    def _mended(self, table: Table, values: FloatArray, found: Mapping[str, NDArray[Any]]) -> Any:
+        """The table with what was found put into the cells that are not believed or not observed."""
+        changed = (found["cells"] | np.isnan(values)) & ~found["refused"][:, None]
+        return restored(self, table, self.schema_, to_blocks(found["filled"], self.schema_), self._in_table(changed))
 
     def _restore_part(self, values: FloatArray, members: IntArray | None) -> dict[str, NDArray[Any]]:
         found = self._find(values, members)
         filled = self._fill(values, found, members)
         numbers = ~self.model_.reference.is_category
-        moved = ((filled.values - values) / self.model_.reference.scale)[:, numbers]
-        change = np.sqrt(np.sum(np.where(found.mask[:, numbers], np.nan_to_num(moved), 0.0) ** 2, axis=1))
+        change, rows = np.zeros(len(values)), np.flatnonzero(found.flagged)
+        moved = ((filled.values[rows] - values[rows]) / self.model_.reference.scale)[:, numbers]
+        change[rows] = np.sqrt(np.sum(np.where(found.mask[rows][:, numbers], moved, 0.0) ** 2, axis=1))
         donors = np.full((len(values), max(self.n_donors, 1)), -1, dtype=np.int64)
         width = min(donors.shape[1], filled.donors.shape[1])
         donors[:, :width] = filled.donors[:, :width]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from goldseam.separation.model import Found, SeparationModel
-from goldseam.separation.search import node_levels, patterns
+from goldseam.separation.search import entry_levels, patterns
 
 __all__ = ["Explanation", "NodeFinding", "explain_row"]
 
@@ -73,7 +73,7 @@ def explain_row(
     """The findings about the only row of `found`."""
     tree, p = model.reference.tree, found.scores.node_p_values[0]
     anomalous = p < model.limit
-    levels, labels = node_levels(tree, p[None, :])[0], patterns(tree, anomalous)
+    levels, labels = entry_levels(tree, p[None, :])[0][0], patterns(tree, anomalous)
     nodes = tuple(
         NodeFinding(
             node,

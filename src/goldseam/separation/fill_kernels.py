@@ -7,6 +7,8 @@ from numba import njit
 
 __all__ = ["fill_cells", "regress_cells"]
 
+FUSED = {"contract", "reassoc"}  # sums of products in vectors; the same for the same row, whatever its batch
+
 
 @njit(nogil=True, cache=True)
 def fill_cells(values, cells, donors, reference, trust, n_levels, typical):  # type: ignore[no-untyped-def]
@@ -26,7 +28,7 @@ def fill_cells(values, cells, donors, reference, trust, n_levels, typical):  # t
                 if donor >= 0 and not np.isnan(reference[donor, j]):
                     total += reference[donor, j] * trust[donor]
                     mass += trust[donor]
-                    if n_levels[j] > 0:
+                    if 0 <= reference[donor, j] < n_levels[j]:
                         votes[int(reference[donor, j])] += trust[donor]
             if mass <= 0.0:
                 values[i, j] = typical[j]
@@ -34,33 +36,48 @@ def fill_cells(values, cells, donors, reference, trust, n_levels, typical):  # t
                 values[i, j] = total / mass if n_levels[j] == 0 else np.argmax(votes[: n_levels[j]])
 
 
+@njit(nogil=True, cache=True, boundscheck=False, fastmath=FUSED)
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@njit(nogil=True, cache=True, boundscheck=False, fastmath=FUSED)
+def _eliminate(matrix, i):  # type: ignore[no-untyped-def]
+    """Take the rows of the factor above out of row i, eight at a time."""
+    row, k = matrix[i, i:], 0
+    while k + 8 <= i:
+        a, b, c, d = matrix[k, i:], matrix[k + 1, i:], matrix[k + 2, i:], matrix[k + 3, i:]
+        e, f, g, h = matrix[k + 4, i:], matrix[k + 5, i:], matrix[k + 6, i:], matrix[k + 7, i:]
+        a0, b0, c0, d0, e0, f0, g0, h0 = a[0], b[0], c[0], d[0], e[0], f[0], g[0], h[0]
+        for j in range(row.shape[0]):
+            row[j] -= (a0 * a[j] + b0 * b[j] + c0 * c[j] + d0 * d[j]) + (e0 * e[j] + f0 * f[j] + g0 * g[j] + h0 * h[j])
+        k += 8
+    while k < i:
+        a = matrix[k, i:]
+        a0 = a[0]
+        for j in range(row.shape[0]):
+            row[j] -= a0 * a[j]
+        k += 1
+
+
 @njit(nogil=True, cache=True, boundscheck=False)
 def _solve(matrix, right):  # type: ignore[no-untyped-def]
     """Solve matrix · x = right by Cholesky (upper factor, row by row); both are overwritten, `right` by x."""
     m = right.shape[0]
     for i in range(m):
-        row, k = matrix[i], 0
-        while k + 4 <= i:  # four rows of the factor at a time
-            u0, u1, u2, u3 = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
-            f0, f1, f2, f3 = u0[i], u1[i], u2[i], u3[i]
-            for j in range(i, m):
-                row[j] -= (f0 * u0[j] + f1 * u1[j]) + (f2 * u2[j] + f3 * u3[j])
-            right[i] -= (f0 * right[k] + f1 * right[k + 1]) + (f2 * right[k + 2] + f3 * right[k + 3])
-            k += 4
-        while k < i:
-            u0, f0 = matrix[k], matrix[k, i]
-            for j in range(i, m):
-                row[j] -= f0 * u0[j]
-            right[i] -= f0 * right[k]
-            k += 1
-        root = np.sqrt(row[i])
+        _eliminate(matrix, i)
+        root = np.sqrt(matrix[i, i])
         for j in range(i, m):
-            row[j] /= root
-        right[i] /= root
-    for k in range(m - 1, -1, -1):
+            matrix[i, j] /= root
+    for k in range(m):
         right[k] /= matrix[k, k]
-        for i in range(k):
-            right[i] -= matrix[i, k] * right[k]
+        for i in range(k + 1, m):
+            right[i] -= matrix[k, i] * right[k]
+    for k in range(m - 1, -1, -1):
+        right[k] = (right[k] - _dot(matrix[k, k + 1 :], right[k + 1 :])) / matrix[k, k]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -70,8 +87,7 @@ def regress_cells(rows, hidden, donors, numbers, trust, precision, shift):  # ty
     `rows` and `numbers` (the reference) are scaled and without gaps; rows without donors or hidden cells are left out.
     """
     n, p = rows.shape
-    gap, pull = np.empty(p), np.empty(p)
-    inside, matrix, right = np.empty(p, np.int64), np.empty(p * p), np.empty(p)
+    gap, inside, matrix, right = np.empty(p), np.empty(p, np.int64), np.empty(p * p), np.empty(p)
     for i in range(n):
         m, mass = 0, 0.0
         gap[:] = 0.0
@@ -86,15 +102,11 @@ def regress_cells(rows, hidden, donors, numbers, trust, precision, shift):  # ty
                 m += 1
         if m == 0 or mass <= 0.0:
             continue
-        pull[:] = 0.0
         for o in range(p):
-            if not hidden[i, o]:
-                distance = rows[i, o] - gap[o] / mass
-                for j in range(p):
-                    pull[j] += distance * precision[o, j]
+            gap[o] = 0.0 if hidden[i, o] else rows[i, o] - gap[o] / mass
         square = matrix[: m * m].reshape(m, m)
         for a in range(m):
-            right[a] = pull[inside[a]]
+            right[a] = _dot(precision[inside[a]], gap)
             for b in range(a, m):
                 square[a, b] = precision[inside[a], inside[b]]
         _solve(square, right[:m])

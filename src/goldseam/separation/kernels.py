@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from goldseam.separation.lane_kernels import (
+    PAIR,
     lanes_add,
     lanes_add_column,
     lanes_add_group,
@@ -25,6 +26,7 @@ from goldseam.separation.lane_kernels import (
     lanes_leaf_sums,
     lanes_number_distances,
     lanes_offer,
+    lanes_plain_sums,
     lanes_scale,
 )
 from goldseam.separation.lane_networks import lanes_joins
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _leaf1, _leaf2, _leaf3, _leaf4 = lanes_leaf_sums
+_plain3, _plain4 = lanes_plain_sums
 _join1, _join2, _join4, _join8, _join16 = lanes_joins
 
 TEAM = 8  # rows that share a tile of the reference
@@ -74,15 +77,21 @@ def tile_size(d, itemsize):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _group_sums(x, cap, flat, base, stride, start, stop, first, count, values):  # type: ignore[no-untyped-def]
-    """Squared distances to the rows of a group of blocks at every node, α = 1."""
+def _group_sums(x, cap, capped, flat, base, stride, start, stop, first, count, values):  # type: ignore[no-untyped-def]
+    """Squared distances to the rows of a group of blocks at every node, α = 1; `capped` if not all caps are infinite."""
     wide = GROUP * LANES
     for n in range(start.shape[0] - 1, -1, -1):
         at = n * wide
         if count[n] == 0:
             j, end = start[n], stop[n]
             place = base + j * LANES
-            if end - j >= 4:
+            if end - j == 4 and not capped:
+                _plain4(values, at, flat, place, stride, x, cap, j)
+                j += 4
+            elif end - j == 3 and not capped:
+                _plain3(values, at, flat, place, stride, x, cap, j)
+                j += 3
+            elif end - j >= 4:
                 _leaf4(values, at, flat, place, stride, x, cap, j)
                 j += 4
             elif end - j == 3:
@@ -210,11 +219,12 @@ def sum_radii(rows, skips, caps, flat, seen, n_rows, start, stop, first, count, 
     lists = np.empty((TEAM, nodes * size * LANES), rows.dtype)
     sums, counts = np.empty(nodes * LANES, rows.dtype), np.empty(nodes * LANES, rows.dtype)
     blocks, gaps = flat.shape[0] // (d * LANES), seen.shape[0] > 0
-    tile, stride = tile_size(d, rows.itemsize), d * LANES
+    tile, stride, capped = tile_size(d, rows.itemsize), d * LANES, np.empty(TEAM, np.bool_)
     for begin in range(0, rows.shape[0], TEAM):
         team = min(TEAM, rows.shape[0] - begin)
         for t in range(team):
             _read_row(rows[begin + t], caps, x[t], cap[t], observed[t])
+            capped[t] = cap[t].min() < np.inf
         lists[:] = np.inf
         for top in range(0, blocks, tile):
             for t in range(team):
@@ -227,7 +237,7 @@ def sum_radii(rows, skips, caps, flat, seen, n_rows, start, stop, first, count, 
                                 sums, counts, values, g,
                             )  # fmt: skip
                     else:
-                        _group_sums(x[t], cap[t], flat, base, stride, start, stop, first, count, values)
+                        _group_sums(x[t], cap[t], capped[t], flat, base, stride, start, stop, first, count, values)
                     forget_lanes(values, nodes, group * LANES, n_rows, skips[begin + t])
                     for n in range(nodes):
                         lanes_offer(values, n * GROUP * LANES, lists[t], n * size * LANES, k)
@@ -254,11 +264,11 @@ def _believed_cells(row, ignored, caps, offsets, x):  # type: ignore[no-untyped-
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _group_distances(x, offsets, n, numbers, flat, seen, base, stride, sums, counts, values):  # type: ignore[no-untyped-def]
-    """Squared distances over the cells that count to the rows of a group, per observed pair of cells."""
+def _pair_distances(x, offsets, n, numbers, flat, seen, base, stride, sums, counts, values):  # type: ignore[no-untyped-def]
+    """Squared distances over the cells that count to the rows of a pair of blocks, per observed pair of cells."""
     one, dtype = x.dtype.type(1), x.dtype.type
     if seen.shape[0] > 0:
-        for g in range(GROUP):
+        for g in range(PAIR):
             sums[:] = 0
             counts[:] = 0
             for i in range(n):
@@ -274,8 +284,8 @@ def _group_distances(x, offsets, n, numbers, flat, seen, base, stride, sums, cou
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _insert(values, begin, n_rows, skip, k, index, distance):  # type: ignore[no-untyped-def]
-    """Take the rows of a group into the lists of the k nearest; ties: the lower index first."""
-    for lane in range(min(GROUP * LANES, n_rows - begin)):
+    """Take the rows of a pair of blocks into the lists of the k nearest; ties: the lower index first."""
+    for lane in range(min(PAIR * LANES, n_rows - begin)):
         value, row = values[lane], begin + lane
         if value < distance[k - 1] and row != skip:
             at = k - 1
@@ -296,8 +306,8 @@ def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, dista
     d = rows.shape[1]
     x, offsets = np.empty((TEAM, d), rows.dtype), np.empty((TEAM, d), np.int64)
     n, numbers = np.empty(TEAM, np.int64), np.empty(TEAM, np.int64)
-    values, sums, counts = np.empty(GROUP * LANES, rows.dtype), np.empty(LANES, rows.dtype), np.empty(LANES, rows.dtype)
-    blocks, tile, stride = flat.shape[0] // (d * LANES), tile_size(d, rows.itemsize), d * LANES
+    values, sums, counts = np.empty(PAIR * LANES, rows.dtype), np.empty(LANES, rows.dtype), np.empty(LANES, rows.dtype)
+    blocks, stride = flat.shape[0] // (d * LANES), d * LANES
     for begin in range(0, rows.shape[0], TEAM):
         team = min(TEAM, rows.shape[0] - begin)
         for t in range(team):
@@ -305,12 +315,11 @@ def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, dista
             n[t], numbers[t] = _believed_cells(rows[i], ignored[i], caps, offsets[t], x[t])
             distance[i] = np.inf
             index[i] = -1
-        for top in range(0, blocks, tile):
+        for block in range(0, blocks, PAIR):
             for t in range(team):
                 i = begin + t
-                for group in range(top, min(top + tile, blocks), GROUP):
-                    _group_distances(
-                        x[t], offsets[t], n[t], numbers[t], flat, seen, group * stride, stride, sums, counts, values
-                    )
-                    if lanes_below(values, 0, distance[i, k - 1]):
-                        _insert(values, group * LANES, n_rows, skips[i], k, index[i], distance[i])
+                _pair_distances(
+                    x[t], offsets[t], n[t], numbers[t], flat, seen, block * stride, stride, sums, counts, values
+                )
+                if lanes_below(values, 0, distance[i, k - 1]):
+                    _insert(values, block * LANES, n_rows, skips[i], k, index[i], distance[i])

@@ -11,6 +11,7 @@ from numba.core import cgutils as _cgutils
 from goldseam.separation.lanes import GROUP, LANES, Lanes, intrinsic
 
 __all__ = [
+    "PAIR",
     "lanes_add",
     "lanes_add_column",
     "lanes_add_group",
@@ -20,23 +21,28 @@ __all__ = [
     "lanes_leaf_sums",
     "lanes_number_distances",
     "lanes_offer",
+    "lanes_plain_sums",
     "lanes_scale",
 ]
 
 cgutils: Any = _cgutils
+PAIR = 2  # blocks whose distances are taken at a time: with 256 columns they fit into the nearest cache
 
 
-def _leaf_sum(count: int) -> Any:
+def _leaf_sum(count: int, capped: bool) -> Any:
     @intrinsic
     def emit(typing, out, at, flat, place, stride, x, cap, j):  # type: ignore[no-untyped-def]
-        """out[at], ... = sums over `count` columns of their deviations, in order; GROUP blocks, `stride` apart."""
+        """out[at], ... = sums over `count` columns of their deviations, in order; GROUP blocks, `stride` apart.
+
+        Without `capped` all caps must be infinite; they are not looked at.
+        """
         signature = types.void(out, at, flat, place, stride, x, cap, j)
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             lanes = Lanes(context, builder, sig.args[0])
             out_, at_, flat_, place_, stride_, x_, cap_, j_ = args
             xs = [lanes.scalar(sig.args[5], x_, j_, k) for k in range(count)]
-            caps = [lanes.scalar(sig.args[6], cap_, j_, k) for k in range(count)]
+            caps = [lanes.scalar(sig.args[6], cap_, j_, k) if capped else None for k in range(count)]
             for g in range(GROUP):
                 total = None
                 for k in range(count):
@@ -52,7 +58,8 @@ def _leaf_sum(count: int) -> Any:
     return emit
 
 
-lanes_leaf_sums: tuple[Any, ...] = tuple(_leaf_sum(count) for count in (1, 2, 3, 4))
+lanes_leaf_sums: tuple[Any, ...] = tuple(_leaf_sum(count, capped=True) for count in (1, 2, 3, 4))
+lanes_plain_sums: tuple[Any, ...] = tuple(_leaf_sum(count, capped=False) for count in (3, 4))
 
 
 @intrinsic
@@ -142,13 +149,13 @@ def lanes_scale(typing, out, to, at, values, counts, size):  # type: ignore[no-u
 
 @intrinsic
 def lanes_below(typing, values, at, bound):  # type: ignore[no-untyped-def]
-    """True if any lane of values[at], ... (GROUP neighbouring vectors) is below the bound."""
+    """True if any lane of values[at], ... (PAIR neighbouring vectors) is below the bound."""
     signature = types.boolean(values, at, bound)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         lanes = Lanes(context, builder, sig.args[0])
         least = lanes.load(lanes.pointer(sig.args[0], args[0], args[1]))
-        for g in range(1, GROUP):
+        for g in range(1, PAIR):
             least = lanes.smaller(lanes.load(lanes.pointer(sig.args[0], args[0], args[1], g * LANES)), least)
         return lanes.any_below(least, lanes.spread(args[2]))
 
@@ -191,28 +198,38 @@ def lanes_offer(typing, values, at, best, place, count):  # type: ignore[no-unty
 def _distances(cap: float | None) -> Any:
     @intrinsic
     def emit(typing, out, flat, place, stride, offsets, x, begin, end):  # type: ignore[no-untyped-def]
-        """out[0], ... += sums over the columns at `offsets[begin:end]`, in order; GROUP blocks, `stride` apart."""
+        """out[0], ... += sums over the columns at `offsets[begin:end]`; PAIR blocks, `stride` apart.
+
+        Columns in turn go to two sums, which are added at the end: a single chain of additions would be waited for.
+        """
         signature = types.void(out, flat, place, stride, offsets, x, begin, end)
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             lanes = Lanes(context, builder, sig.args[0])
             out_, flat_, place_, stride_, offsets_, x_, begin_, end_ = args
-            targets = [lanes.pointer(sig.args[0], out_, ir.Constant(place_.type, g * LANES)) for g in range(GROUP)]
-            sums = [cgutils.alloca_once_value(builder, lanes.load(target)) for target in targets]
+            targets = [lanes.pointer(sig.args[0], out_, ir.Constant(place_.type, g * LANES)) for g in range(PAIR)]
+            first = [cgutils.alloca_once_value(builder, lanes.load(target)) for target in targets]
+            second = [cgutils.alloca_once_value(builder, lanes.constant(0.0)) for _ in targets]
             columns = context.make_array(sig.args[4])(context, builder, offsets_).data
-            with cgutils.for_range(builder, builder.sub(end_, begin_)) as loop:
-                i = builder.add(begin_, loop.index)
+
+            def add(i: Any, sums: list[Any]) -> None:
                 value = lanes.scalar(sig.args[5], x_, i)
                 here = builder.add(place_, builder.load(builder.gep(columns, [i])))
+                limit = None if cap is None else lanes.constant(cap)
                 for total in sums:
-                    gap = builder.fsub(value, lanes.load(lanes.pointer(sig.args[1], flat_, here)))
-                    e = builder.fmul(gap, gap)
-                    if cap is not None:
-                        e = lanes.smaller(e, lanes.constant(cap))
+                    e = lanes.deviation(value, lanes.load(lanes.pointer(sig.args[1], flat_, here)), limit)
                     builder.store(builder.fadd(builder.load(total), e), total)
                     here = builder.add(here, stride_)
-            for target, total in zip(targets, sums, strict=True):
-                lanes.store(builder.load(total), target)
+
+            one, count = ir.Constant(begin_.type, 1), builder.sub(end_, begin_)
+            with cgutils.for_range(builder, builder.lshr(count, one)) as loop:
+                i = builder.add(begin_, builder.shl(loop.index, one))
+                add(i, first)
+                add(builder.add(i, one), second)
+            with builder.if_then(builder.icmp_signed("!=", builder.and_(count, one), ir.Constant(count.type, 0))):
+                add(builder.sub(end_, one), first)
+            for target, a, b in zip(targets, first, second, strict=True):
+                lanes.store(builder.fadd(builder.load(a), builder.load(b)), target)
             return context.get_dummy_value()
 
         return signature, code

@@ -58,10 +58,11 @@ class Lanes:
     def larger(self, a: Any, b: Any) -> Any:
         return self.builder.select(self.builder.fcmp_ordered("<", a, b), b, a)
 
-    def deviation(self, x: Any, s: Any, cap: Any) -> Any:
-        """min((x - s)^2, cap): cap is infinite for numbers, 1 for categories, 0 for cells not observed."""
+    def deviation(self, x: Any, s: Any, cap: Any | None) -> Any:
+        """min((x - s)^2, cap): cap is infinite (or None) for numbers, 1 for categories, 0 for cells not observed."""
         gap = self.builder.fsub(x, s)
-        return self.smaller(self.builder.fmul(gap, gap), cap)
+        square = self.builder.fmul(gap, gap)
+        return square if cap is None else self.smaller(square, cap)
 
     def turned(self, value: Any, shift: int) -> Any:
         """Lane i takes the place of lane i - shift."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from goldseam.separation import search
 from goldseam.separation.alarm import estimate_gamma, invert_alarm_rate
 from goldseam.separation.impute import Filled, fill_from_context, fill_from_siblings, fill_with
-from goldseam.separation.reference import Reference
+from goldseam.separation.reference import Reference, in_row_blocks
 from goldseam.separation.refine import ResidualProfile, refined_mask
 from goldseam.separation.regression import ContextRegression, regressed
 from goldseam.separation.scores import MemberRadii, p_values
@@ -33,6 +33,8 @@ __all__ = ["Evidence", "Found", "Scores", "SeparationModel", "recursion_limit"]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
+
+SCORE_BLOCK = 512  # rows scored at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +122,16 @@ class SeparationModel:
     def scores(self, values: FloatArray, *, members: IntArray | None = None, n_jobs: int | None = None) -> Scores:
         """Node scores and entry levels. `members[i]` is the reference row that row i is, or -1."""
         radii = self.reference.radii(values, self.n_neighbors, members=members, n_jobs=n_jobs)
-        p = p_values(self.form, np.nan_to_num(radii, nan=0.0, posinf=np.inf), self.members)
-        p[np.isnan(radii)] = 1.0
-        if members is not None:
-            self._take_itself_out(p, members)
-        tree = self.reference.tree
-        levels = search.paper_cell_levels if self.rule == "paper" else _confirmed_cell_levels
-        cells = levels(tree, p)
+        p, tree = np.empty(radii.shape), self.reference.tree
+        cells = np.empty(values.shape)
+
+        def score(b: slice) -> None:
+            p[b] = np.where(np.isnan(radii[b]), 1.0, p_values(self.form, radii[b], self.members))
+            if members is not None:
+                self._take_itself_out(p[b], members[b])
+            cells[b] = search.paper_cell_levels(tree, p[b]) if self.rule == "paper" else search.entry_levels(tree, p[b])[1]
+
+        in_row_blocks(len(values), n_jobs, score, SCORE_BLOCK)
         cells[np.isnan(values)] = np.inf
         return Scores(p, cells, cells.min(axis=1))
 
@@ -143,11 +148,12 @@ class SeparationModel:
         """Flag rows and outline cells. The outline is drawn for rows that the search flags."""
         scores = self.scores(values, members=members, n_jobs=n_jobs)
         nodes = self.declared(scores)
-        mask = search.cells_of_nodes(self.reference.tree, nodes) & ~np.isnan(values)
-        searched = np.asarray(mask.any(axis=1))
-        levels, probability = scores.row_levels.copy(), mask.astype(np.float64)
+        searched = np.asarray(nodes.any(axis=1))
+        levels, mask, probability = scores.row_levels.copy(), np.zeros(values.shape, bool), np.zeros(values.shape)
         rows, context = np.flatnonzero(searched), None
         skips = None if members is None else members[rows]
+        mask[rows] = search.cells_of_nodes(self.reference.tree, nodes[rows]) & ~np.isnan(values[rows])
+        probability[rows] = mask[rows]
         if self.segments is not None and len(rows):
             seed = self._seed(scores, rows)
             drawn = outline(self.reference, self.segments, values[rows], seed, members=skips, n_jobs=n_jobs)
@@ -193,7 +199,9 @@ class SeparationModel:
         tree, p = self.reference.tree, scores.node_p_values
         if self.rule == "paper":
             return search.declared_nodes(tree, p < self.limit, "paper")
-        return search.confirmed_nodes(tree, search.node_levels(tree, p), self.limit)
+        declared, rows = np.zeros(p.shape, dtype=bool), np.flatnonzero(scores.row_levels < self.limit)
+        declared[rows] = search.confirmed_nodes(tree, search.entry_levels(tree, p[rows])[0], self.limit)
+        return declared
 
     def fill(
         self,
@@ -240,10 +248,6 @@ class SeparationModel:
         hidden = found.mask | np.isnan(values)
         result = regressed(self.reference, self.regression, filled.values, hidden, filled.donors, self.trust, n_jobs)
         return replace(filled, values=result)
-
-
-def _confirmed_cell_levels(tree: Any, p: FloatArray) -> FloatArray:
-    return search.cell_levels(tree, search.node_levels(tree, p))
 
 
 def recursion_limit(model: SeparationModel, clean: Scores, target: float) -> float:

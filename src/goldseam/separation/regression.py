@@ -85,12 +85,13 @@ def regressed(
         return filled
     columns = np.flatnonzero(~reference.is_category)
     inside = hidden[:, columns] & (donors >= 0).any(axis=1)[:, None]
-    shift = _shift(reference, fitted.precision, reference.scaled_numbers(filled), inside, donors, trust, n_jobs)
-    values = filled[:, columns]
+    rows = np.flatnonzero(inside.any(axis=1))
+    inside, known = inside[rows], filled[rows]
+    shift = _shift(reference, fitted.precision, reference.scaled_numbers(known), inside, donors[rows], trust, n_jobs)
     low, high = (edge[columns] for edge in reference.range)
-    moved = np.clip(values - fitted.weight * shift * reference.scale[columns], low, high)
+    moved = np.clip(known[:, columns] - fitted.weight * shift * reference.scale[columns], low, high)
     result = filled.copy()
-    result[:, columns] = np.where(inside, moved, values)
+    result[np.ix_(rows, columns)] = np.where(inside, moved, known[:, columns])
     return result
 
 

@@ -9,17 +9,20 @@ All functions take squared radii. `members` holds the radii of the reference row
 | (S-3) paper form | `paper_p_values` |
 | (S-4) product form | `counted_p_values` |
 | (S-6) translation between the two | `product_level` |
-| (S-7) tail beyond the largest radius | `tail_p_values` |
+| (S-7) tail beyond the largest radius | `MemberRadii.tail` |
 | (S-24) continuous form | `continuous_p_values` |
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from goldseam.separation.score_kernels import continuous_scores
 
 __all__ = [
     "MemberRadii",
@@ -29,7 +32,6 @@ __all__ = [
     "p_values",
     "paper_p_values",
     "product_level",
-    "tail_p_values",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -71,6 +73,18 @@ class MemberRadii:
         return cls(np.take_along_axis(radii, order, axis=0).astype(np.float64), above)
 
     @property
+    def n_tail(self) -> int:
+        """Number k of the largest radii that the tail is laid through."""
+        return min(len(self.radii) - 1, max(5, len(self.radii) // 20))
+
+    @cached_property
+    def tail(self) -> tuple[FloatArray, FloatArray]:
+        """(S-7) Where the Pareto tail of every node begins (u), and its shape (ξ)."""
+        base = self.radii[-self.n_tail - 1]
+        largest = np.maximum(self.radii[len(self.radii) - self.n_tail :], 1e-12)
+        return base.copy(), np.log(largest / np.maximum(base, 1e-12)).mean(axis=0) + 1e-6
+
+    @property
     def total(self) -> float:
         """Summed trust of the members: their number when all are trusted alike."""
         return float(self.above[0, 0])
@@ -95,32 +109,15 @@ def counted_p_values(radii: NDArray[np.floating[Any]], members: MemberRadii) -> 
 
 
 def continuous_p_values(radii: NDArray[np.floating[Any]], members: MemberRadii) -> FloatArray:
-    """(S-24) Interpolated between member radii, with the tail (S-7) beyond the largest: no ties."""
-    total, result = members.total, np.empty(radii.shape)
-    for node in range(radii.shape[1]):
-        ranks, radius = members.radii[:, node], radii[:, node].astype(np.float64)
-        below = np.searchsorted(ranks, radius, side="left")  # r_below < R <= r_(below+1), counted from one
-        padded = np.concatenate(([0.0], ranks))
-        low, high = padded[below], padded[np.minimum(below + 1, len(ranks))]
-        gap = high - low
-        step = np.where(gap > 0, (radius - low) / np.where(gap > 0, gap, 1.0), 0.0)
-        lost = members.above[below, node] - members.above[np.minimum(below + 1, len(ranks)), node]
-        result[:, node] = (1.0 + members.above[below, node] - step * lost) / (total + 1.0)
-    return np.where(radii > members.radii[-1], tail_p_values(radii, members), result)
+    """(S-24) Interpolated between member radii, with the tail (S-7) beyond the largest: no ties.
 
-
-def tail_p_values(radii: NDArray[np.floating[Any]], members: MemberRadii) -> FloatArray:
-    """(S-7) Pareto tail through the largest member radii, for rows beyond all members."""
-    n, floor = len(members.radii), 1.0 / (members.total + 1.0)
-    k = min(n - 1, max(5, n // 20))
-    base = members.radii[n - k - 1]
-    safe = np.maximum(base, 1e-12)
-    shape = np.log(np.maximum(members.radii[n - k :], 1e-12) / safe).mean(axis=0) + 1e-6
-    values = radii.astype(np.float64)
-    pareto = (k + 1) * floor * (np.maximum(values, safe) / safe) ** (-1.0 / shape)
-    beyond = np.maximum(values - members.radii[-1], 0.0)
-    flat = 1e-3 * np.exp(-np.minimum(beyond / 0.05, 700.0))
-    return np.minimum(floor, np.where(base <= 1e-12, flat, pareto))
+    >>> continuous_p_values(np.array([[1.5], [2.0]]), MemberRadii.sort(np.array([[1.0], [2.0], [3.0], [4.0]])))[:, 0]
+    array([0.7, 0.6])
+    """
+    result = np.empty(radii.shape)
+    base, shape = members.tail
+    continuous_scores(radii, members.radii, members.above, base, shape, members.n_tail + 1, result)
+    return result
 
 
 def p_values(form: str, radii: NDArray[np.floating[Any]], members: MemberRadii) -> FloatArray:

@@ -6,8 +6,7 @@ Scores and labels are arrays rows x nodes; masks and levels come back rows x col
 |---|---|
 | S5.1, S5.2 queue search, both rules | `declared_nodes` |
 | (S-8) confirmed rule without a queue | `confirmed_nodes` |
-| (S-9) node entry levels | `node_levels` |
-| (S-10) cell and row entry levels | `cell_levels` |
+| (S-9) node entry levels, (S-10) cell entry levels | `entry_levels` |
 | S5.4 entry levels under the paper rule | `paper_cell_levels` |
 """
 
@@ -16,14 +15,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.separation.score_kernels import confirmed_levels
 from goldseam.separation.tree import AttributeTree
 
 __all__ = [
-    "cell_levels",
     "cells_of_nodes",
     "confirmed_nodes",
     "declared_nodes",
-    "node_levels",
+    "entry_levels",
     "paper_cell_levels",
     "patterns",
 ]
@@ -74,29 +73,19 @@ def cells_of_nodes(tree: AttributeTree, nodes: BoolArray) -> BoolArray:
     return cells
 
 
-def node_levels(tree: AttributeTree, p: FloatArray) -> FloatArray:
-    """(S-9) Level at which a node declares its cells; infinite at the root.
+def entry_levels(tree: AttributeTree, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(S-9) Level at which each node declares its cells, infinite at the root; (S-10) smallest level of each cell.
 
-    >>> tree = AttributeTree.interval(4)
-    >>> node_levels(tree, np.array([[0.1, 0.2, 0.9, 0.3, 0.01, 0.5, 0.6]]))
+    >>> nodes, cells = entry_levels(AttributeTree.interval(4), np.array([[0.1, 0.2, 0.9, 0.3, 0.01, 0.5, 0.6]]))
+    >>> nodes
     array([[inf, 0.3, 0.9, 0.3, 0.2, 0.9, 0.9]])
+    >>> cells
+    array([[0.3, 0.2, 0.9, 0.9]])
     """
-    levels = np.full(p.shape, np.inf)
-    for node in range(1, tree.n_nodes):
-        others = p[:, tree.children(node)] if tree.n_children[node] else p[:, [tree.parent[node]]]
-        levels[:, node] = np.maximum(p[:, node], others.max(axis=1))
-    return levels
-
-
-def cell_levels(tree: AttributeTree, levels: FloatArray) -> FloatArray:
-    """(S-10) Smallest level at which each cell is declared; the row's level is the minimum over its cells."""
-    best = levels.copy()
-    for node in range(1, tree.n_nodes):
-        np.minimum(best[:, node], best[:, tree.parent[node]], out=best[:, node])
-    result = np.empty((len(levels), tree.n_columns))
-    for leaf in np.flatnonzero(tree.is_leaf):
-        result[:, tree.columns(int(leaf))] = best[:, leaf, None]
-    return result
+    levels, cells = np.empty(p.shape), np.empty((len(p), tree.n_columns))
+    arrays = (tree.start, tree.stop, tree.first_child, tree.n_children, tree.parent, tree.order)
+    confirmed_levels(p, *(np.array(array) for array in arrays), levels, cells)
+    return levels, cells
 
 
 def paper_cell_levels(tree: AttributeTree, p: FloatArray) -> FloatArray:
