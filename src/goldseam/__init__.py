@@ -12,6 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from goldseam.kernel_cache import use_writable_cache
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -29,6 +31,8 @@ _HOMES = {
 }
 
 __all__ = [*_HOMES, "__version__"]
+
+use_writable_cache()
 
 if TYPE_CHECKING:
     from goldseam.field import RandomMixedField as RandomMixedField

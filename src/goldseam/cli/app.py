@@ -10,7 +10,6 @@ import click
 
 from goldseam import __version__
 from goldseam.cli.exits import Guard
-from goldseam.cli.kernel_cache import use_writable_cache
 
 __all__ = ["COMMANDS", "program", "run"]
 
@@ -56,7 +55,6 @@ def program() -> None:
 def run(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its code."""
     words = sys.argv[1:] if arguments is None else arguments
-    use_writable_cache()
     with Guard(debug="--debug" in words, as_json="--json" in words) as guard:
         result = program.main(words, prog_name="goldseam", standalone_mode=False)
         guard.code = result if isinstance(result, int) else 0
