@@ -123,8 +123,12 @@ def load_case(dataset: datasets.Dataset, seed: int) -> Case:
     return Case(schema, *blocks)
 
 
-def measure(case: Case, dirty: Blocks, cells: NDArray[np.bool_], found, repairs) -> dict[str, float]:  # type: ignore[no-untyped-def]
-    """The metrics of P1 for findings and repairs of `goldseam.evidence`."""
+def measure(case: Case, dirty: Blocks, cells: NDArray[np.bool_], model, n_jobs=None) -> dict[str, float]:  # type: ignore[no-untyped-def]
+    """The metrics of P1 for what a fitted `goldseam.evidence` finds and repairs, and what it would make of the true mask."""
+    found, repairs = model.repair(dirty, n_jobs)
+    told = model.mend(model.rows(dirty), np.where(cells, 0.0, -np.inf))
+    hit = cells[:, model.layout.category_cells]
+    right = Blocks(dirty.numbers, np.where(hit, told.codes, dirty.codes).astype(np.int32))
     rows = cells.any(axis=1)
     sd = np.maximum(case.reference.numbers.std(axis=0), 1e-12)
     error = lambda blocks: (((blocks.numbers - case.incoming.numbers) / sd) ** 2).sum(axis=1)  # noqa: E731
@@ -144,5 +148,6 @@ def measure(case: Case, dirty: Blocks, cells: NDArray[np.bool_], found, repairs)
         "Q all rows": 1 - after.sum() / before.sum(),
         "category error before": wrong(dirty),
         "category error": wrong(repairs.blocks),
+        "category error by the mask": wrong(right),
         "coverage": inside[moved].mean() if moved.any() else np.nan,
     }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
+from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import best_threshold, conformal_p_values
-from goldseam.evidence.repair import Repairer, fit_gain, fit_reach, fit_switch, isotonic
+from goldseam.evidence.gains import Lesson, Offer, isotonic, rehearsed_quality
+from goldseam.evidence.repair import fit_reach, fit_repairer, fit_switch, rivals
 
 
 def test_isotonic_equals_scikit_learn(rng):
@@ -16,41 +20,103 @@ def test_isotonic_equals_scikit_learn(rng):
     assert isotonic(values, weights) == pytest.approx(expected)
 
 
+def offers(scores, step, width=0.6, natural=False, beyond=0.0, context=-3.0):
+    """One cell per row, so that no row is taken for a noisy one."""
+    fill = lambda value: np.broadcast_to(np.asarray(value), np.shape(scores)).reshape(-1, 1)  # noqa: E731
+    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond)))
+
+
+def lesson(wanted, hard=None):
+    rows = len(wanted)
+    clean = wanted.ravel() == 0
+    return Lesson(wanted.reshape(-1, 1), clean, np.stack([~clean if hard is None else np.full(rows, hard)]))
+
+
+def learnt(scores, step, wanted, n_rows=10_000, **more):
+    offer = offers(scores, step, **more)
+    return fit_repairer(offer, lesson(wanted), np.ones(offer.step.shape, dtype=bool), n_rows)
+
+
 def test_gain_is_the_share_of_steps_that_were_right(rng):
     scores = rng.uniform(-5, 10, 20_000)
     damaged = rng.random(scores.size) < 1 / (1 + np.exp(-scores))
-    step = rng.choice((-1.5, 1.5), scores.size)
-    wanted = np.where(damaged, step, 0.0)
-    width, way = np.full(scores.size, 0.3), np.zeros(scores.size, dtype=np.int64)
-    no = np.zeros(scores.size, dtype=bool)
-    repairer = Repairer(*fit_gain(scores, step, width, no, wanted, way), np.inf, np.empty(0))
+    step = rng.choice((-3.0, 3.0), scores.size)
+    repairer = learnt(scores, step, np.where(damaged, step, 0.0))
     at = np.array([-3.0, 0.0, 1.0, 4.0])
-    gain = repairer.gain(at, np.full(4, 1.5), np.full(4, 0.3), no[:4])
+    gain = repairer.gain(offers(at, 3.0))[:, 0]
     assert gain[0] == 0.0  # abstains
     assert gain[1:] == pytest.approx(1 / (1 + np.exp(-at[1:])), abs=0.12)
 
 
-def test_one_kind_of_damage_that_repairs_would_harm_holds_them_back(rng):
-    scores = np.full(2000, 3.0)
-    way = np.repeat([0, 1], 1000)
-    step = np.full(2000, 1.5)
-    wanted = np.where(way == 0, 1.5, 0.0)
-    knots, gains = fit_gain(scores, step, np.full(2000, 0.3), np.zeros(2000, dtype=bool), wanted, way)
-    both = Repairer(knots, gains, np.inf, np.empty(0)).gain(
-        np.array([3.0]), np.array([1.5]), np.array([0.3]), np.array([False])
-    )
-    assert both[0] == pytest.approx(0.25)  # half of the common 0.5 and of the least, 0
+def test_steps_are_shortened_until_hidden_damage_is_not_made_worse(rng):
+    """Half of the steps are right for loud damage, none for damage that hides: it must not get worse by more than .02."""
+    n = 4000
+    loud = np.arange(n) < n // 2
+    step = np.full(n, 3.0)
+    wanted = np.where(loud, 3.0, -0.5)[:, None]
+    offer = offers(np.full(n, 3.0), step)
+    use = np.ones((n, 1), dtype=bool)
+    hidden = Lesson(wanted, np.zeros(n, dtype=bool), ~loud[None])
+    timid = fit_repairer(offer, hidden, use, 10_000).gain(offer)
+    bold = fit_repairer(offer, Lesson(wanted, hidden.clean, loud[None]), use, 10_000).gain(offer)
+    assert bold.max() > 0.3
+    assert rehearsed_quality(timid, offer, hidden, 10_000) >= -0.02
+    assert rehearsed_quality(bold, offer, hidden, 10_000) < -0.02
+
+
+def test_quality_by_hand():
+    """A clean row moved by half a step of 2 costs 1; a damaged one with 4 to undo moved by half of it gains 4 - 1."""
+    offer = offers(np.zeros(2), np.array([2.0, 2.0]))
+    taught = Lesson(np.array([[0.0], [2.0]]), np.array([True, False]), np.array([[False, True]]))
+    assert rehearsed_quality(np.full((2, 1), 0.5), offer, taught, 9) == pytest.approx((3.0 - 1.0) / 4.0)
+
+
+def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
+    n = 3000
+    step = rng.choice((2.0, 3.0, 5.0, 9.0), n)
+    repairer = learnt(np.full(n, 2.0), step, step, natural=True)
+    sizes = np.array([2.0, 3.0, 5.0, 9.0])
+    gain = lambda **more: repairer.gain(offers(np.full(4, 2.0), sizes, natural=True, **more))[:, 0]  # noqa: E731
+    assert gain(context=-3.0) == pytest.approx([0.0, 0.2, 0.4, 0.85], abs=0.01)
+    assert (gain(context=0.0) > 0.9).all()
+    assert gain(context=0.0, beyond=1.0) == pytest.approx([0.0, 0.0, 0.35, 0.35])
+    assert gain(beyond=5.0) == pytest.approx(np.ones(4))  # absurd
+
+
+def test_a_row_whose_suspects_are_all_a_little_off_is_noisy():
+    step = np.array([[0.5, 0.8, 0.4, 0.1], [0.5, 5.0, 0.4, 0.1], [0.5, 0.8, 0.4, 0.1]])
+    scores = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
+    nothing = np.zeros(step.shape)
+    offer = Offer(scores, nothing, step, nothing, nothing > 1, nothing)
+    assert offer.noisy[:, 0].tolist() == [True, False, False]
 
 
 def test_a_case_never_rehearsed_is_left_alone(rng):
     scores, few = rng.normal(size=500), np.full(500, 0.3)
-    knots, gains = fit_gain(scores, few, few, few > 1, few, np.zeros(500, dtype=np.int64))
-    assert (
-        Repairer(knots, gains, np.inf, np.empty(0)).gain(
-            np.array([9.0]), np.array([8.0]), np.array([0.3]), np.array([False])
-        )[0]
-        == 0.0
-    )
+    repairer = learnt(scores, few, few, width=0.3)
+    assert repairer.gain(offers(np.array([9.0]), 8.0, width=0.3))[0, 0] == 0.0
+
+
+def test_few_calibration_rows_make_timid(rng):
+    scores, step = np.full(500, 3.0), np.full(500, 3.0)
+    few, many = (learnt(scores, step, step, n_rows=n).gain(offers(scores[:1], 3.0))[0, 0] for n in (10, 100_000))
+    assert few == pytest.approx(0.5 * many, abs=1e-3)
+
+
+def test_gains_of_a_model_file_have_a_row_per_case(rng):
+    repairer = learnt(rng.normal(size=100), np.ones(100), np.ones(100))
+    repairer.check_state()
+    with pytest.raises(ModelFileError, match="gains have shape"):
+        replace(repairer, gains=repairer.gains[:5]).check_state()
+
+
+def test_rivals_by_hand():
+    """Level 1 stands with probability .2, level 2 is likeliest with .7: odds e^s .7 / (1 + e^s .2); unseen: nothing stands."""
+    levels = np.array([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2]])
+    other, odds = rivals(np.array([[1], [-2]], dtype=np.int32), np.array([[1.0], [3.0]]), levels, np.array([0, 3]))
+    assert other[:, 0].tolist() == [2, 0]
+    expected = [np.log(np.e * 0.7 / (1 + np.e * 0.2)), 3.0 + np.log(0.5)]
+    assert odds[:, 0] == pytest.approx(expected)
 
 
 def test_categories_switch_where_it_did_good():

@@ -101,8 +101,12 @@ class Marginals:
         return out
 
     def on_heavy_side(self, numbers: Floats) -> NDArray[np.bool_]:
-        """Values on the side of their column's median where the tail is heavy: natural giants live there (E5)."""
-        heavy = self.tail_xi >= HEAVY
+        """Values on the side of their column's median where the tail may be heavy: natural giants live there (E5).
+
+        The shape is known from the top tenth of the values, with a standard error of (1 + shape) / sqrt(their number).
+        """
+        known_from = np.clip(self.n_seen // 10, 5, 100)[:, None]
+        heavy = self.tail_xi + (1.0 + self.tail_xi) / np.sqrt(known_from) >= HEAVY
         return np.where(numbers > self.center, heavy[:, 1], heavy[:, 0])
 
     def beyond_range(self, numbers: Floats) -> Floats:

@@ -9,11 +9,12 @@
 | `rehearsal` | damage for practice |
 | `repair` | how far to move a cell, when to refuse (E5, E8.7) |
 | `interface` | how further sources take part: experts and witnesses |
+| `selection` | which experts pay for their cost |
 | `model`, `fitting` | all together |
 """
 
 from goldseam.conditional.source import CellPrediction, CellSource
-from goldseam.evidence.fitting import fit_evidence
+from goldseam.evidence.fitting import fit_evidence, recalibrate
 from goldseam.evidence.interface import UnitExpert, Witness
 from goldseam.evidence.model import Evidence, Findings, Repairs
 from goldseam.evidence.prior import Prior
@@ -28,4 +29,5 @@ __all__ = [
     "UnitExpert",
     "Witness",
     "fit_evidence",
+    "recalibrate",
 ]

@@ -21,26 +21,30 @@ from goldseam.conditional.masking import draw_masks
 from goldseam.conditional.source import CellSource
 from goldseam.errors import CalibrationWarning, InputError, ParameterError
 from goldseam.evidence.calibration import Calibration, best_threshold
+from goldseam.evidence.gains import Lesson, Offer
 from goldseam.evidence.interface import Statement, UnitExpert, UnitSource, Witness, fit_statement
 from goldseam.evidence.model import Evidence
 from goldseam.evidence.pool import Pool, fit_pool
 from goldseam.evidence.posterior import predictions
 from goldseam.evidence.prior import Prior
-from goldseam.evidence.rehearsal import NOISE, hurt
-from goldseam.evidence.repair import Repairer, fit_gain, fit_reach, fit_switch
+from goldseam.evidence.rehearsal import NOISE, OWN, hurt
+from goldseam.evidence.repair import Repairer, fit_reach, fit_repairer, fit_switch, rivals
+from goldseam.evidence.selection import choose_experts
 from goldseam.schema import Blocks, Schema
 
-__all__ = ["fit_evidence"]
+__all__ = ["fit_evidence", "recalibrate"]
 
 MASKED_COPIES = 3
 FOLDS = 5
 LEAST_CALIBRATION = 4
 REHEARSED = (3000, 400_000)  # rows at most, cells at most
 POOLED = 250_000  # cells from which the pool is learnt, about
+CHOSEN_ON = 60_000  # cells on which experts are weighed, about
 BOOSTED_COLUMNS = (3, 60)
+FEW = 0.15  # share of a row's cells up to which damage is scarce
 _NO_POOL = Pool(np.empty((0, 0)), np.empty((0, 0)), np.empty(0), np.zeros(1, dtype=np.int64))
 _NO_CALIBRATION = Calibration(np.empty(0), np.empty(0), 0.0)
-_NO_REPAIRER = Repairer(np.zeros(1), np.zeros(1), np.inf, np.empty(0))
+_NO_REPAIRER = Repairer(np.zeros(1), np.zeros((1, 1)), np.inf, np.empty(0))
 
 
 def fit_evidence(
@@ -48,8 +52,10 @@ def fit_evidence(
     calibration: Blocks,
     schema: Schema,
     *,
+    gaussian: bool = True,
     boosted: bool | None = None,
     sources: Sequence[CellSource | UnitExpert] = (),
+    choose: bool = False,
     witnesses: Sequence[Witness] = (),
     prior: Prior | None = None,
     alarm_rate: float = 0.05,
@@ -58,8 +64,9 @@ def fit_evidence(
 ) -> Evidence:
     """Learn from reference rows, promise from calibration rows.
 
-    `boosted` adds the boosted expert to the Gaussian one; None: for 3 to 60 columns. `sources` are further experts and
-    `witnesses` judges of cells without predictions (see `interface`), all fitted on the same reference rows.
+    `boosted` adds the boosted expert to the `gaussian` one; None: for 3 to 60 columns. `sources` are further experts and
+    `witnesses` judges of cells without predictions (see `interface`), all fitted on the same reference rows. With `choose`,
+    experts that do not pay on the calibration rows are dropped (see `selection`).
     """
     if not 0.0 < alarm_rate < 1.0:
         raise ParameterError(
@@ -78,23 +85,48 @@ def fit_evidence(
         )
     layout = layout_of(schema)
     marginals = fit_marginals(reference, np.array([len(column.levels) for column in schema.categories], dtype=np.int64))
-    experts = _experts(reference, marginals, layout, boosted, rng)
+    experts = _experts(reference, marginals, layout, gaussian, boosted, rng)
     experts += [_as_source(source, marginals, layout) for source in sources]
+    if not experts:
+        raise ParameterError("The evidence needs at least one expert. Hint: gaussian=True.")
     blank = Evidence(
         layout, marginals, tuple(experts), prior or Prior(), _NO_POOL, _NO_CALIBRATION, _NO_REPAIRER, alarm_rate
     )
+    blank = _with_those_that_pay(blank, calibration, rng) if choose else blank
     return _calibrated(blank, calibration, witnesses, coverage, rng)
+
+
+def recalibrate(evidence: Evidence, calibration: Blocks, coverage: float, rng: np.random.Generator) -> Evidence:
+    """The same experts with every promise learnt anew from other calibration rows: those of a noisy world, say."""
+    witnesses = [statement.witness for statement in evidence.statements]
+    return _calibrated(replace(evidence, statements=()), calibration, witnesses, coverage, rng)
 
 
 def _as_source(source: CellSource | UnitExpert, marginals: Marginals, layout: Layout) -> CellSource:
     return UnitSource(source, marginals, layout) if isinstance(source, UnitExpert) else source
 
 
+def _with_those_that_pay(blank: Evidence, calibration: Blocks, rng: np.random.Generator) -> Evidence:
+    """The same with the experts that gain enough; what each gained is kept. The first stays."""
+    rows = blank.rows(calibration)
+    row_of, masks = _masked_copies(len(rows), blank.layout.n_cells, rng, CHOSEN_ON)
+    answers = predictions(rows, blank.sources, masks, row_of)
+    chosen, gains = choose_experts(rows.scores, row_of, answers, blank.marginals, keep=1)
+    names = [type(source).__name__ for source in blank.sources]
+    accounts = tuple((names[i], gains[i], i in chosen) for i in range(len(names)))
+    return replace(blank, sources=tuple(blank.sources[i] for i in chosen), accounts=accounts)
+
+
 def _experts(
-    reference: Blocks, marginals: Marginals, layout: Layout, boosted: bool | None, rng: np.random.Generator
+    reference: Blocks,
+    marginals: Marginals,
+    layout: Layout,
+    gaussian: bool,
+    boosted: bool | None,
+    rng: np.random.Generator,
 ) -> list[CellSource]:
     scores = marginals.score(reference)
-    experts: list[CellSource] = [fit_gaussian(scores, marginals, layout)]
+    experts: list[CellSource] = [fit_gaussian(scores, marginals, layout)] if gaussian else []
     few, many = BOOSTED_COLUMNS
     if boosted or (boosted is None and few <= layout.n_cells <= many):
         experts.append(fit_boosted(scores, marginals.n_levels, layout, rng))
@@ -136,10 +168,12 @@ def _statements(
     return tuple(fit_statement(one, part, rehearsal.blocks, rehearsal.changed) for one, part in pairs)
 
 
-def _masked_copies(n_rows: int, n_cells: int, rng: np.random.Generator) -> tuple[Ints, NDArray[np.bool_]]:
+def _masked_copies(
+    n_rows: int, n_cells: int, rng: np.random.Generator, pooled: int = POOLED
+) -> tuple[Ints, NDArray[np.bool_]]:
     """Rows and masks to learn the pool from: some rows as they are, as many masked, up to MASKED_COPIES times."""
-    chosen = rng.permutation(n_rows)[: max(2 * FOLDS, POOLED // n_cells // 2)]
-    copies = int(np.clip(POOLED // (n_cells * len(chosen)) - 1, 1, MASKED_COPIES))
+    chosen = rng.permutation(n_rows)[: max(2 * FOLDS, pooled // n_cells // 2)]
+    copies = int(np.clip(pooled // (n_cells * len(chosen)) - 1, 1, MASKED_COPIES))
     masks = draw_masks(copies * len(chosen), n_cells, rng)
     return np.tile(chosen, 1 + copies), np.concatenate([np.zeros((len(chosen), n_cells), dtype=bool), masks])
 
@@ -152,6 +186,7 @@ class Practice:
     clean_cells: Floats
     odds: Floats
     cells: Floats
+    context: Floats
     changed: NDArray[np.bool_]
     natural: NDArray[np.bool_]
     way: Ints
@@ -161,7 +196,8 @@ class Practice:
     true_codes: NDArray[np.int32]
     true_scores: Floats
     mended_numbers: Floats
-    mended_codes: NDArray[np.int32]
+    other_codes: NDArray[np.int32]
+    other_odds: Floats
     center: Floats
     width: Floats
 
@@ -174,11 +210,14 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
     rows = model.rows(rehearsal.blocks)
     beliefs = model.beliefs(rows)
     mended = model.mend(rows, beliefs.cell_scores)
+    at = model.layout.category_cells
+    other, odds = rivals(rehearsal.blocks.codes, beliefs.cell_scores[:, at], mended.levels, model.pool.offsets)
     return Practice(
         clean_odds=clean.row_scores,
         clean_cells=clean.cell_scores,
         odds=beliefs.row_scores,
         cells=beliefs.cell_scores,
+        context=beliefs.context,
         changed=rehearsal.changed,
         natural=model.natural(rows, beliefs),
         way=rehearsal.way,
@@ -188,7 +227,8 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
         true_codes=many.codes,
         true_scores=model.marginals.score(many).z,
         mended_numbers=mended.values,
-        mended_codes=mended.codes,
+        other_codes=other,
+        other_odds=odds,
         center=mended.center,
         width=mended.width,
     )
@@ -212,23 +252,30 @@ def _learn(model: Evidence, practice: Practice, coverage: float) -> Evidence:
 
 def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], coverage: float) -> Repairer:
     at, spread = model.layout.number_cells, model.marginals.spread
-    natural = practice.natural[:, at]
-    use = seen[:, at] & ~(natural & (model.marginals.beyond_range(practice.numbers) > 0.0))  # giants are not repaired
-    step = np.nan_to_num(practice.mended_numbers - practice.numbers) / spread
+    offer = Offer(
+        scores=practice.cells[:, at],
+        context=practice.context[:, at],
+        step=np.nan_to_num(practice.mended_numbers - practice.numbers) / spread,
+        width=practice.width,
+        natural=practice.natural[:, at],
+        beyond=model.marginals.beyond_range(practice.numbers),
+    )
+    share = practice.changed.mean(1)
+    scarce = (practice.way == OWN) & (share > 0.0) & (share <= FEW)
     wanted = np.nan_to_num(practice.true_numbers - practice.numbers) / spread
-    way = np.broadcast_to(practice.way[:, None], use.shape)[use]
-    knots, gains = fit_gain(practice.cells[:, at][use], step[use], practice.width[use], natural[use], wanted[use], way)
-    half = Repairer(knots, gains, np.inf, np.empty(0))
-    moved = use & (half.gain(practice.cells[:, at], step, practice.width, natural) > 0.0)
+    lesson = Lesson(wanted, share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
+    repairer = fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds))
+    moved = seen[:, at] & (repairer.gain(offer) > 0.0)
     moved &= (practice.way != NOISE)[:, None]  # promised for all cells that are moved, rightly or not, noise apart
     distance = np.abs(practice.true_scores - practice.center) / practice.width
     column = np.broadcast_to(np.arange(len(at)), moved.shape)
     reach = fit_reach(distance[moved], column[moved], len(at), coverage)
-    return Repairer(knots, gains, _fit_switch(model.layout.category_cells, practice, seen), reach)
+    switch = _fit_switch(model.layout.category_cells, practice, seen)
+    return replace(repairer, switch=switch, reach=reach)
 
 
 def _fit_switch(at: Ints, practice: Practice, seen: NDArray[np.bool_]) -> float:
     use = seen[:, at]
-    right = practice.mended_codes == practice.true_codes
+    right = practice.other_codes == practice.true_codes
     was = practice.codes == practice.true_codes
-    return fit_switch(practice.cells[:, at][use], (right & ~was)[use], (was & ~right)[use])
+    return fit_switch(practice.other_odds[use], (right & ~was)[use], (was & ~right)[use])

@@ -14,11 +14,12 @@ from goldseam.conditional.marginals import Floats, Marginals
 from goldseam.conditional.source import CellSource
 from goldseam.engines.local import map_row_blocks
 from goldseam.evidence.calibration import Calibration
+from goldseam.evidence.gains import Offer
 from goldseam.evidence.interface import Statement
 from goldseam.evidence.pool import Pool
 from goldseam.evidence.posterior import Beliefs, Rows, believe, predictions, prepare_rows
 from goldseam.evidence.prior import Prior
-from goldseam.evidence.repair import CONTRADICTED, GIANT, MOST_SUSPECT, THIN, TOO_WIDE, Repairer
+from goldseam.evidence.repair import CONTRADICTED, GIANT, MOST_SUSPECT, THIN, TOO_WIDE, Repairer, rivals
 from goldseam.schema import Blocks
 
 __all__ = ["Evidence", "Findings", "Mended", "Repairs"]
@@ -30,7 +31,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found in n rows with p modelled cells each (table order); `natural`: rare, but as its column may be."""
+    """What was found in n rows with p modelled cells each (table order); `natural`: rare, but as its column may be;
+    `context`: log odds of damage by the rest of the row alone."""
 
     row_scores: Floats
     row_p_values: Floats
@@ -40,6 +42,7 @@ class Findings:
     probabilities: Floats
     suspect: NDArray[np.bool_]
     natural: NDArray[np.bool_]
+    context: Floats
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Repairs:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A fitted model; arrays and settings only."""
+    """A fitted model; arrays and settings only. `accounts`: experts that were weighed, their gain, whether they stayed."""
 
     layout: Layout
     marginals: Marginals
@@ -66,6 +69,7 @@ class Evidence:
     repairer: Repairer
     alarm_rate: float
     statements: tuple[Statement, ...] = ()
+    accounts: tuple[tuple[str, float, bool], ...] = ()
 
     def judge(self, blocks: Blocks, n_jobs: int | None = None) -> Findings:
         """Score rows and cells. A row's result depends on the model and the row alone."""
@@ -107,8 +111,9 @@ class Evidence:
         probabilities = np.where(beliefs.missing, 0.0, 1.0 / (1.0 + np.exp(-beliefs.logits)))
         cells = self.calibration.cell_p_values(scores)
         return Findings(
-            beliefs.row_scores, p_values, flagged, scores, cells, probabilities, suspect, self.natural(rows, beliefs)
-        )
+            beliefs.row_scores, p_values, flagged, scores, cells, probabilities, suspect, self.natural(rows, beliefs),
+            beliefs.context,
+        )  # fmt: skip
 
     def natural(self, rows: Rows, beliefs: Beliefs) -> NDArray[np.bool_]:
         """Rare numbers on the heavy side of their column that their neighbours do not contradict (E5)."""
@@ -139,29 +144,30 @@ class Evidence:
 
     def _apply(self, blocks: Blocks, rows: Rows, found: Findings, mended: Mended) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
-        outside = self.marginals.beyond_range(blocks.numbers) > 0.0
-        step = np.nan_to_num(mended.values - blocks.numbers) / self.marginals.spread
+        offer = self.offer(blocks, found, mended)
         mendable = found.flagged[:, None]
-        gain = np.where(
-            mendable,
-            self.repairer.gain(found.cell_scores[:, numbers], step, mended.width, found.natural[:, numbers]),
-            0.0,
-        )
-        wanted = self.layout.join(gain > 0.0, mendable & (found.cell_scores[:, categories] >= self.repairer.switch))
-        hopeless = (found.suspect.sum(1) > MOST_SUSPECT * self.layout.n_cells)[:, None] & np.ones(
-            wanted.shape, dtype=bool
-        )
-        vague = self.layout.join((mended.width > TOO_WIDE) & ~outside, np.zeros(blocks.codes.shape, dtype=bool))
-        giant = self.layout.join(outside, np.zeros(blocks.codes.shape, dtype=bool)) & found.natural
-        refused = wanted & (hopeless | vague | giant)
+        gain = np.where(mendable, self.repairer.gain(offer), 0.0)
+        other, odds = rivals(blocks.codes, found.cell_scores[:, categories], mended.levels, self.pool.offsets)
+        wanted = self.layout.join(gain > 0.0, mendable & (odds >= self.repairer.switch))
+        hopeless = (found.suspect.sum(1) > MOST_SUSPECT * self.layout.n_cells)[:, None]
+        vague = self.layout.join((mended.width > TOO_WIDE) & (offer.beyond == 0.0), np.zeros(blocks.codes.shape, bool))
+        refused = (wanted & (hopeless | vague)) | (found.suspect & found.natural & ~wanted)
         changed = (wanted & ~refused) | rows.missing
         move = np.where(rows.missing[:, numbers], 1.0, gain)
         old = np.where(np.isnan(blocks.numbers), mended.values, blocks.numbers)
         new_numbers = np.where(changed[:, numbers], old + move * (mended.values - old), blocks.numbers)
-        new_codes = np.where(changed[:, categories], mended.codes, blocks.codes).astype(np.int32)
+        filled = np.where(rows.missing[:, categories], mended.codes, other)
+        new_codes = np.where(changed[:, categories], filled, blocks.codes).astype(np.int32)
         low, high = self._interval(mended, changed[:, numbers])
         changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
         return Repairs(Blocks(new_numbers, new_codes), changed, refused, low, high)
+
+    def offer(self, blocks: Blocks, found: Findings, mended: Mended) -> Offer:
+        """What the predictions offer to number cells, and what speaks for it."""
+        at = self.layout.number_cells
+        step = np.nan_to_num(mended.values - blocks.numbers) / self.marginals.spread
+        beyond = self.marginals.beyond_range(blocks.numbers)
+        return Offer(found.cell_scores[:, at], found.context[:, at], step, mended.width, found.natural[:, at], beyond)
 
     def _interval(self, mended: Mended, changed: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         nothing = np.zeros(mended.width.shape)

@@ -87,6 +87,11 @@ class Beliefs:
         return np.where(self.missing, -np.inf, scores)
 
     @property
+    def context(self) -> Floats:
+        """Log odds of damage by the rest of the row alone."""
+        return self.logits - self.own
+
+    @property
     def row_scores(self) -> Floats:
         """Higher is more suspicious. The first round detects rows, later rounds localise (E4)."""
         return self.odds + WORST_CELL * np.maximum(self.cell_scores.max(1), -10.0)

@@ -2,11 +2,14 @@
 
 | equation | function |
 |---|---|
-| repaired = x + g(score) (mean - x), g isotonic, learnt in rehearsal | `fit_gain`, `Repairer.gain` |
-| g = 1 where the score is above SURE and the prediction is narrow, in cases that were rehearsed | `Repairer.gain` |
+| repaired = x + g (mean - x), g of its case at its score | `Repairer.gain`, `fit_repairer` |
+| g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that were rehearsed | `Repairer.gain` |
+| a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
+| one beyond the range by OUTSIDE; little steps not at all | `OUTSIDE` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: mean +- q width in scores, q the conformal quantile of repaired cells in rehearsal | `fit_reach` |
-| a category changes when, in rehearsal, changing at its score did more good than harm | `fit_switch` |
+| odds that the likeliest other level is right and the level that stands is not: e^score q / (1 + e^score q_old) | `rivals` |
+| a category changes when, in rehearsal, changing at such odds did more good than harm | `fit_switch` |
 """
 
 from __future__ import annotations
@@ -17,123 +20,113 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.conditional.marginals import Floats
+from goldseam.errors import ModelFileError
+from goldseam.evidence.gains import (
+    DOUBT,
+    LEAST_QUALITY,
+    NARROW,
+    PRUDENCE,
+    SLACK,
+    STEPS,
+    Lesson,
+    Offer,
+    case_gains,
+    cases,
+    rehearsed_quality,
+    shortened,
+)
 
-__all__ = ["Repairer", "fit_gain", "fit_reach", "fit_switch", "isotonic"]
+__all__ = ["Repairer", "fit_reach", "fit_repairer", "fit_switch", "rivals"]
 
 ABSTAIN = 0.1  # E8.7
 TOO_WIDE = 1.05  # a width of 1 is the column's own spread
 MOST_SUSPECT = 0.6  # of a row's cells; beyond, too little is left to mend from
-CLIP = 20.0  # a deviation counts as at most so many standard deviations when g is learnt
 SHRINK = 50.0
-STEPS = (1.0, 2.5, 6.0)  # sizes of |mean - x| / sd, and
-WIDTHS = (0.45,)  # predicted widths that have a g of their own
-KNOTS, N_KNOTS = (-6.0, 14.0), 81
-LEAST_CELLS = 30
+HARM = 1.25  # a level put wrong counts as so many put right
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
-GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range; it is reported, not repaired
+GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range
+ABSURD = 4.0  # a value so many ranges beyond the range, in a flagged row, is replaced
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
 SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
-CAUTION = (0.5, 0.5, 0.25, 0.0)  # by size of step
-NATURAL_CAUTION = 0.5
+COMPANY = -1.0  # log odds of damage by the rest of the row below which a natural value stands alone
+LONE = (0.0, 0.0, 0.2, 0.4, 0.85)  # by size of step: values a few sd off are natural, uniform draws are farther
+OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
 
 
 @dataclass(frozen=True)
 class Repairer:
-    """g as step functions of the cell score, one row of `gains` per case (size of the step, width); the score from which a
-    category changes; how many widths an interval reaches per number column."""
+    """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
+    many widths an interval reaches per number column."""
 
     knots: Floats
     gains: Floats
     switch: float
     reach: Floats
 
-    def gain(self, scores: Floats, step: Floats, width: Floats, natural: NDArray[np.bool_]) -> Floats:
-        """How far to move, 0 .. 1; 0 means leave alone. `step` = (mean - x) / sd, `width` of the predicted score,
-        `natural`: rare, but as its column may be."""
-        position = np.searchsorted(self.knots, scores, side="right") - 1
-        case = _case(step, width, natural)
+    def check_state(self) -> None:
+        """A row of gains per case, a column per knot."""
+        expected = (2 * (len(STEPS) + 1) * 3, self.knots.size)
+        if self.gains.shape not in (expected, (1, self.knots.size)):
+            raise ModelFileError(f"The model file's gains have shape {self.gains.shape}; {expected} is needed.")
+
+    def gain(self, offer: Offer) -> Floats:
+        """How far to move, 0 .. 1; 0 means leave alone."""
+        position = np.searchsorted(self.knots, offer.scores, side="right") - 1
+        case = np.minimum(cases(offer), len(self.gains) - 1)
         gains = np.where(position < 0, 0.0, self.gains[case, np.maximum(position, 0)])
         rehearsed = (self.gains.max(axis=1) > 0.0)[case]
-        gains = np.where(rehearsed & (scores > SURE) & (width < WIDTHS[0]) & ~natural, 1.0, gains)
+        sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
+        gains = np.where(rehearsed & sure, 1.0, gains)
+        gains = np.where(offer.natural, _natural(gains, offer), gains)
+        gains = np.where(offer.beyond >= ABSURD, 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 
 
-def isotonic(values: Floats, weights: Floats) -> Floats:
-    """The rising sequence nearest to `values` in weighted squares: pool adjacent violators.
+def _natural(gains: Floats, offer: Offer) -> Floats:
+    """How far to move values that may be natural."""
+    alone = np.where(offer.context < COMPANY, np.array(LONE)[offer.size], 1.0)
+    inside = np.minimum(gains, alone)
+    return np.where(offer.noisy, 0.0, np.where(offer.beyond > 0.0, np.array(OUTSIDE)[offer.size], inside))
 
-    >>> isotonic(np.array([1.0, 3.0, 2.0]), np.ones(3))
-    array([1. , 2.5, 2.5])
+
+def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: int) -> Repairer:
+    """g from rehearsed cells `use`, as bold as rehearsal allows; `n_rows` calibration rows stand behind it."""
+    knots, gains = case_gains(offer, lesson.wanted, use & ~(offer.natural & (offer.beyond > 0.0)))
+    gains = shortened(gains, n_rows / (n_rows + DOUBT), unsure=False)
+    tried = [Repairer(knots, shortened(gains, share, unsure=True), np.inf, np.empty(0)) for share in PRUDENCE]
+    gained = [np.where(use, one.gain(offer), 0.0) for one in tried]
+    qualities = np.array([rehearsed_quality(gain, offer, lesson, n_rows) for gain in gained])
+    best = float(qualities.max())
+    enough = LEAST_QUALITY if best >= LEAST_QUALITY else best - SLACK
+    return tried[int(np.argmax(qualities >= enough))]
+
+
+def rivals(
+    codes: NDArray[np.int32], scores: Floats, levels: Floats, offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], Floats]:
+    """The likeliest other level of every category cell, and the log odds that it is right and the one that stands is not.
+
+    `levels` are the probabilities of all levels side by side, column j at offsets[j] : offsets[j + 1].
     """
-    means: list[float] = []
-    masses: list[float] = []
-    sizes: list[int] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        means.append(value)
-        masses.append(weight)
-        sizes.append(1)
-        while len(means) > 1 and means[-2] >= means[-1]:
-            mass = masses[-2] + masses[-1]
-            means[-2] = (means[-2] * masses[-2] + means[-1] * masses[-1]) / mass if mass > 0.0 else means[-1]
-            masses[-2], sizes[-2] = mass, sizes[-2] + sizes[-1]
-            del means[-1], masses[-1], sizes[-1]
-    return np.repeat(means, sizes)
-
-
-def _case(step: Floats, width: Floats, natural: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Which g a cell has: by the size of the step offered, how sure the prediction is, whether x may be natural."""
-    size = np.searchsorted(STEPS, np.abs(step), side="right")
-    sure = np.where(natural, len(WIDTHS) + 1, np.searchsorted(WIDTHS, width, side="right"))
-    return np.asarray(size * (len(WIDTHS) + 2) + sure)
-
-
-def fit_gain(
-    scores: Floats,
-    step: Floats,
-    width: Floats,
-    natural: NDArray[np.bool_],
-    wanted: Floats,
-    way: NDArray[np.int64],
-) -> tuple[Floats, Floats]:
-    """g from rehearsed cells: `step` = (mean - x) / sd offered, `wanted` = (true - x) / sd needed; knots and gains.
-
-    Per case g lies between what was best for all rehearsed damage and the least of what was best for each way of
-    damage: a repair that pays on average but harms tables with one kind of damage is made by halves.
-    """
-    knots = np.linspace(KNOTS[0], KNOTS[1], N_KNOTS)
-    case = _case(step, width, natural)
-    gains = np.zeros(((len(STEPS) + 1) * (len(WIDTHS) + 2), N_KNOTS))
-    for k in range(len(gains)):
-        use = case == k
-        if use.sum() < LEAST_CELLS:
-            continue
-        parts = [use & (way == one) for one in np.unique(way)]
-        curves = [_curve(knots, scores[part], step[part], wanted[part]) for part in parts if part.sum() >= LEAST_CELLS]
-        common = _curve(knots, scores[use], step[use], wanted[use])
-        size, sure = divmod(k, len(WIDTHS) + 2)
-        caution = NATURAL_CAUTION if sure > len(WIDTHS) else CAUTION[size]
-        gains[k] = (1.0 - caution) * common + caution * np.min([common, *curves], axis=0)
-    return knots, gains
-
-
-def _curve(knots: Floats, scores: Floats, step: Floats, wanted: Floats) -> Floats:
-    """The isotonic g of some cells."""
-    bins = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 0)
-    weight = np.minimum(step**2, CLIP**2)
-    share = np.clip(wanted / np.where(step == 0.0, 1.0, step), -1.0, 2.0)
-    mass = np.bincount(bins, weight, minlength=knots.size).astype(np.float64)
-    mean = np.bincount(bins, weight * share, minlength=knots.size) / np.maximum(mass, 1e-12)
-    seen = mass > 0.0
-    rising = np.clip(isotonic(mean[seen], mass[seen]), 0.0, 1.0)
-    before = np.searchsorted(np.flatnonzero(seen), np.arange(knots.size), side="right") - 1
-    return np.where(before < 0, 0.0, rising[np.maximum(before, 0)])
+    rows = np.arange(len(codes))
+    other, odds = np.zeros(codes.shape, dtype=np.int32), np.full(codes.shape, -np.inf)
+    for j in range(codes.shape[1]):
+        share = levels[:, offsets[j] : offsets[j + 1]].copy()
+        seen = codes[:, j] >= 0
+        old = np.where(seen, share[rows, np.maximum(codes[:, j], 0)], 0.0)
+        share[rows[seen], codes[seen, j]] = 0.0
+        other[:, j] = share.argmax(1)
+        best = np.log(np.maximum(share.max(1), 1e-300))
+        odds[:, j] = scores[:, j] + best - np.log1p(np.exp(np.minimum(scores[:, j], 600.0)) * old)
+    return other, odds
 
 
 def fit_switch(scores: Floats, good: NDArray[np.bool_], bad: NDArray[np.bool_]) -> float:
-    """The score from which changing categories helped: good = would become right, bad = would become wrong."""
+    """The log odds from which changing categories helped: good = would become right, bad = would become wrong."""
     if not scores.size:
         return np.inf
     order = np.argsort(-scores, kind="stable")
-    balance = np.cumsum(good[order].astype(np.int64) - bad[order])
+    balance = np.cumsum(good[order] - HARM * bad[order])
     at = int(balance.argmax())
     return float(scores[order[at]]) if balance[at] > 0 else np.inf
 
