@@ -42,7 +42,7 @@ def test_without_one_a_private_folder_is_named(nowhere):
     folder = Path(os.environ["NUMBA_CACHE_DIR"])
     assert folder.parent == nowhere
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert sys.modules["numba"].config.CACHE_DIR == str(folder)
+    assert str(folder) == sys.modules["numba"].config.CACHE_DIR
     kernel_cache.use_writable_cache()
     assert os.environ["NUMBA_CACHE_DIR"] == str(folder)
 

@@ -54,15 +54,15 @@ def test_squares_in_digits_product_mode():
     assert held <= 0.07
     assert true >= 0.87
     assert f1 >= 0.88
-    assert q >= 0.70
+    assert q >= 0.75
 
 
 def test_squares_in_digits_one_seed():
     reference, calibration, _, clean, damage = usps(200, 200)
-    separator = CorruptionSeparator((16, 16), imputer="context-regression").fit(reference, clean_rows=calibration)
+    separator = CorruptionSeparator((16, 16)).fit(reference, clean_rows=calibration)
     result = separator.restore(damage.values)
     assert overlap(result.cells, damage.overwritten) > 0.85
-    assert recovered(result.table, damage.values, clean, damage.rows) > 0.7
+    assert recovered(result.table, damage.values, clean, damage.rows) > 0.75
     paper = CorruptionSeparator(rule="paper", refine=False, imputer="sibling-map").fit(
         reference, clean_rows=calibration
     )
@@ -76,7 +76,7 @@ def test_counted_scores_and_residuals_reproduce_the_reference_figures():
     figures = []
     for seed in range(200, 205):
         reference, calibration, _, clean, damage = usps(seed)
-        separator = CorruptionSeparator((16, 16), refine="residuals", scores="counted")
+        separator = CorruptionSeparator((16, 16), refine="residuals", scores="counted", imputer="context-mean")
         result = separator.fit(reference, clean_rows=calibration).restore(damage.values)
         f1, q = overlap(result.cells, damage.overwritten), recovered(result.table, damage.values, clean, damage.rows)
         figures.append((result.flagged[damage.rows].mean(), f1, q))

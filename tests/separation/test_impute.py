@@ -122,7 +122,9 @@ def test_regression_is_the_conditional_mean_corrected_on_the_donors(rng):
     np.testing.assert_array_equal(found[0][o], X[0][o])
     trust = np.ones(2000)
     trust[[5, 7]] = 0.0
-    alone = regression.regressed(reference, fitted, reference.completed(X[:1], hidden, donors, trust), hidden, donors, trust)
+    alone = regression.regressed(
+        reference, fitted, reference.completed(X[:1], hidden, donors, trust), hidden, donors, trust
+    )
     np.testing.assert_allclose(alone[0][m], expected(X[0]) + X[11][m] - expected(X[11]), rtol=1e-7)
 
 
@@ -133,7 +135,9 @@ def test_regression_stays_within_the_range_of_the_reference(rng):
     row, hidden = np.full((1, 6), 50.0), np.arange(6)[None, :] < 2
     donors = np.argsort(-X[:, 5])[None, :5]
     filled = reference.completed(row, hidden, donors)
-    np.testing.assert_allclose(regression.regressed(reference, fitted, filled, hidden, donors)[0, :2], X.max(axis=0)[:2])
+    np.testing.assert_allclose(
+        regression.regressed(reference, fitted, filled, hidden, donors)[0, :2], X.max(axis=0)[:2]
+    )
 
 
 def test_regression_abstains_where_columns_are_independent(rng):
@@ -141,7 +145,9 @@ def test_regression_abstains_where_columns_are_independent(rng):
     fitted = regression.learn_regression(reference, 20)
     assert fitted.weight == 0.0
     filled, hidden = rng.normal(size=(1, 40)), np.arange(40)[None, :] < 5
-    np.testing.assert_array_equal(regression.regressed(reference, fitted, filled, hidden, np.arange(4)[None, :]), filled)
+    np.testing.assert_array_equal(
+        regression.regressed(reference, fitted, filled, hidden, np.arange(4)[None, :]), filled
+    )
 
 
 def test_the_smaller_weight_is_taken_unless_the_larger_is_better_by_a_standard_error(rng):

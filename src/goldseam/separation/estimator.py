@@ -102,9 +102,10 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
     refine : bool, 'segments' or 'residuals'
         How the outline is drawn: True is 'segments', a posterior over all boxes or runs; 'residuals' thresholds
         smoothed residuals; False takes the declared nodes as they are.
-    imputer : 'context-mean', 'context-medoid', 'context-regression', 'sibling-map', 'sibling-nearest' or a fitted imputer
-        The medoid copies a real combination; the regression is closer and slower. The sibling imputers are the
-        paper's and need `refine=False`. A fitted imputer must have been fitted on the modelled columns, all numbers.
+    imputer : 'context-regression', 'context-mean', 'context-medoid', 'sibling-map', 'sibling-nearest' or a fitted imputer
+        The regression moves the mean of the donors by what the believed cells say, as far as that helped on reference
+        rows; the medoid copies a real combination. The sibling imputers are the paper's and need `refine=False`. A
+        fitted imputer must have been fitted on the modelled columns, all numbers.
     n_donors : int
         Reference rows that a cell is filled from.
     scaling : 'auto', 'robust', 'range', 'quantiles', 'common' or 'none'
@@ -164,7 +165,7 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
         rule: str = "confirmed",
         scores: str = "continuous",
         refine: bool | str = True,
-        imputer: Any = "context-mean",
+        imputer: Any = "context-regression",
         n_donors: int = 10,
         scaling: str = "auto",
         kinds: Mapping[str, str] | None = None,

@@ -29,8 +29,8 @@ from goldseam.separation.lane_kernels import (
     lanes_plain_sums,
     lanes_scale,
 )
-from goldseam.separation.lane_networks import lanes_joins
-from goldseam.separation.lanes import GROUP, LANES
+from goldseam.separation.network_kernels import lanes_joins
+from goldseam.separation.vector_kernels import GROUP, LANES
 
 __all__ = [
     "forget_lanes",
@@ -115,7 +115,10 @@ def _group_sums(x, cap, capped, flat, base, stride, start, stop, first, count, v
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _block_seen_sums(x, cap, observed, flat, seen, base, start, stop, first, count, sums, counts, values, g):  # type: ignore[no-untyped-def]
-    """The same for block g of a group, with gaps in the reference: sums over cells observed in both rows, times size / number of them."""
+    """The same for block g of a group, with gaps in the reference.
+
+    Sums are over cells observed in both rows, times size / number of them.
+    """
     for n in range(start.shape[0] - 1, -1, -1):
         at = n * LANES
         if count[n] == 0:

@@ -8,7 +8,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils as _cgutils
 
-from goldseam.separation.lanes import GROUP, LANES, Lanes, intrinsic
+from goldseam.separation.vector_kernels import GROUP, LANES, Lanes, intrinsic
 
 __all__ = [
     "PAIR",

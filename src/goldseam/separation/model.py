@@ -129,7 +129,9 @@ class SeparationModel:
             p[b] = np.where(np.isnan(radii[b]), 1.0, p_values(self.form, radii[b], self.members))
             if members is not None:
                 self._take_itself_out(p[b], members[b])
-            cells[b] = search.paper_cell_levels(tree, p[b]) if self.rule == "paper" else search.entry_levels(tree, p[b])[1]
+            cells[b] = (
+                search.paper_cell_levels(tree, p[b]) if self.rule == "paper" else search.entry_levels(tree, p[b])[1]
+            )
 
         in_row_blocks(len(values), n_jobs, score, SCORE_BLOCK)
         cells[np.isnan(values)] = np.inf

@@ -10,7 +10,7 @@ from numba import njit
 
 from goldseam.separation.kernels import forget_lanes, kth_smallest, list_size, tile_size
 from goldseam.separation.lane_kernels import lanes_offer
-from goldseam.separation.lane_networks import (
+from goldseam.separation.network_kernels import (
     lanes_compare_swap,
     lanes_copy,
     lanes_merge_quad,
@@ -18,7 +18,7 @@ from goldseam.separation.lane_networks import (
     lanes_sorts,
     lanes_sum,
 )
-from goldseam.separation.lanes import GROUP, LANES
+from goldseam.separation.vector_kernels import GROUP, LANES
 
 __all__ = ["LEAF", "MERGE_ANY", "MERGE_EQUAL", "SUM", "ranked_radii"]
 

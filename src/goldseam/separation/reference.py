@@ -157,13 +157,11 @@ class Reference:
         skips = _skips(members, len(values))
         out = np.empty((len(values), self.tree.n_nodes), dtype=np.float32)
         if self.ranked_fraction >= 1.0:
-            rows = self.scaled(values)
-            lanes, seen = self.lanes, self.seen
-            shape = self.links
+            caps, lanes, seen, shape = self.caps, self.lanes, self.seen, self.links
             in_row_blocks(
                 len(values),
                 n_jobs,
-                lambda b: sum_radii(rows[b], skips[b], self.caps, lanes, seen, len(self), *shape, k, out[b]),
+                lambda b: sum_radii(self.scaled(values[b]), skips[b], caps, lanes, seen, len(self), *shape, k, out[b]),
             )
             return out
         rows = self._planned(self.scaled(self.filled(values, skips, n_jobs)), 0.0)
@@ -188,18 +186,18 @@ class Reference:
         n_jobs: int | None = None,
     ) -> tuple[IntArray, NDArray[np.float32]]:
         """Indices and squared distances of the k nearest reference rows over cells observed and not `ignored`."""
-        skips, rows = _skips(members, len(values)), self.scaled(values)
-        hidden = np.ascontiguousarray(ignored[:, self.tree.order])
+        skips, order = _skips(members, len(values)), self.scaling[0]
         index = np.empty((len(values), k), dtype=np.int64)
         distance = np.empty((len(values), k), dtype=np.float32)
-        lanes, seen = self.lanes, self.seen
-        in_row_blocks(
-            len(values),
-            n_jobs,
-            lambda b: nearest_rows(
-                rows[b], hidden[b], skips[b], self.caps, lanes, seen, len(self), k, index[b], distance[b]
-            ),
-        )
+        caps, lanes, seen = self.caps, self.lanes, self.seen
+
+        def work(b: slice) -> None:
+            hidden = np.take(ignored[b], order, axis=1)
+            nearest_rows(
+                self.scaled(values[b]), hidden, skips[b], caps, lanes, seen, len(self), k, index[b], distance[b]
+            )
+
+        in_row_blocks(len(values), n_jobs, work)
         return index, distance
 
     def filled(self, values: FloatArray, members: IntArray | None = None, n_jobs: int | None = None) -> FloatArray:

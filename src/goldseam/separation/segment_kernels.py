@@ -15,9 +15,9 @@ from math import gamma, pi, sqrt
 import numpy as np
 from numba import njit
 
+from goldseam.separation.box_kernels import lanes_backward, lanes_forward, lanes_multiply
 from goldseam.separation.kernels import nearest_rows
-from goldseam.separation.lanes import LANES
-from goldseam.separation.segment_lanes import lanes_backward, lanes_forward, lanes_multiply
+from goldseam.separation.vector_kernels import LANES
 
 __all__ = ["box_posterior", "boxes_posterior", "cell_odds", "outline_rows", "workspace"]
 
@@ -242,7 +242,14 @@ def outline_rows(  # type: ignore[no-untyped-def]
     (n, d), (A, B, C) = laid.shape, grid
     rounds, largest, most, gain = settings
     caps, flat, seen, n_rows = search
-    space = (np.empty(d), np.empty((3, d)), np.empty(A * B * C), np.empty(A * B * C), np.empty(A * B * C), workspace(grid))
+    space = (
+        np.empty(d),
+        np.empty((3, d)),
+        np.empty(A * B * C),
+        np.empty(A * B * C),
+        np.empty(A * B * C),
+        workspace(grid),
+    )
     x, hidden, own = np.empty((n, d), scaled.dtype), np.empty((n, d), np.bool_), np.empty(n, np.int64)
     index, distance = np.empty((n, k), np.int64), np.empty((n, k), scaled.dtype)
     mask[:] = seed

@@ -9,7 +9,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils as _cgutils
 
-from goldseam.separation.lanes import LANES, Lanes, intrinsic
+from goldseam.separation.vector_kernels import LANES, Lanes, intrinsic
 
 __all__ = [
     "lanes_compare_swap",

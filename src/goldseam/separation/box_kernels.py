@@ -6,7 +6,7 @@ from typing import Any
 
 from numba import types
 
-from goldseam.separation.lanes import Lanes, intrinsic
+from goldseam.separation.vector_kernels import Lanes, intrinsic
 
 __all__ = ["lanes_backward", "lanes_forward", "lanes_multiply"]
 
