@@ -55,7 +55,8 @@ def main(quick: bool) -> None:
         )
         print(rows[-1], flush=True)
     notes = (
-        "Complete test rows of F11.2, clean. 'Noise estimated': `estimate_noise` on the very rows, noise and gross errors, floors "
-        "included; below_floor means that nothing was acted on. At least .999 of the cells must stay untouched; 1 is bit-identity."
+        "Complete test rows of F11.2, clean. 'Noise estimated': `estimate_noise` on the very rows, noise and gross "
+        "errors, floors included; below_floor means that nothing was acted on. At least .999 of the cells must stay "
+        "untouched; 1 is bit-identity."
     )
     write_results("field-abstention", rows, title="Clean rows come back", notes=notes, quick=quick)

@@ -69,7 +69,7 @@ def main(quick: bool) -> None:
         for kind in ("uniform", "valid values"):
             for rate in (0.05, 0.15):
                 parts = []
-                for repeat in range(1 if quick else 3):
+                for repeat in range(1 if quick else 10):
                     rng = np.random.default_rng(100 * repeat + int(100 * rate))
                     X, y, hit, _ = damage(rng, train, u, codes, sizes, rate, kind)
                     nil = Noise.nil(X.shape[1], y.shape[1])
@@ -103,6 +103,6 @@ def main(quick: bool) -> None:
     notes = (
         "Numbers only (categories are flipped at the same rate). 'RMSE restored' knows the rate; 'RMSE, rate estimated' takes "
         "the rate from the table and leaves the table alone when the rate is below its floor ('refused'). 'Valid values' are "
-        "values of the column from other rows: much harder, as nothing gives them away but the rest of the row. 3 repeats."
+        "values of the column from other rows: much harder, as nothing gives them away but the rest of the row. 10 repeats."
     )
     write_results("field-gross", rows, title="Gross errors", notes=notes, quick=quick)

@@ -8,14 +8,15 @@ codes; a blank is NaN or -1; each returns filled numbers and codes and leaves ob
 | joint Gaussian by regularised EM (REMI) | `gaussian_em` |
 | chained equations, ridge and logistic, own dummies left out | `chained` with `linear_models` |
 | chained extra trees | `chained` with `forest_models` |
-| scikit-learn IterativeImputer on dummies (the trap of F11.3) | `iterative` |
-| miceforest | `mice_forest` |
+| scikit-learn IterativeImputer, own dummies left out (or not: the trap of F11.3) | `Iterative` |
+| miceforest | `MiceForest` |
 | latent classes, which also denoise | `LatentClasses` |
 """
 
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -51,6 +52,19 @@ def mean_mode(train_X, train_y, X, y, layout):
 def knn(train_X, train_y, X, y, layout, limit=3000):
     imputer = KNNImputer(n_neighbors=3, weights="distance").fit(to_dummies(train_X[:limit], train_y[:limit], layout))
     return from_dummies(imputer.transform(to_dummies(X, y, layout)), X, y, layout)
+
+
+def fitted_fillers(split, adult=False):
+    """The peers that are fitted once, by name: chained equations, forest, IterativeImputer, miceforest."""
+    limit = 10_000 if adult else None
+    trees = {"trees": 20, "leaf": 5} if adult else {}  # F11.3
+    fillers = {
+        "MICE-LR": Chained(linear_models, limit=limit),
+        "forest": Chained(partial(forest_models, **trees), 2 if adult else 3, limit=5000 if adult else None),
+        "IterativeImputer": Iterative(limit=limit),
+        "miceforest": MiceForest(limit=2000 if adult else None),
+    }
+    return {name: filler.fit(split.numbers, split.codes, split.layout) for name, filler in fillers.items()}
 
 
 def gaussian_em(train_X, train_y, X, y, layout, rng, iterations=3, limit=5000):
@@ -145,31 +159,92 @@ class Chained:
         return numbers, codes
 
 
-def iterative(train_X, train_y, X, y, layout, max_iter=4):
-    """scikit-learn's own on dummies: the trap of F11.3 (own dummies predict each other), kept for the comparison of speed."""
-    imputer = IterativeImputer(max_iter=max_iter, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        imputer.fit(to_dummies(train_X, train_y, layout))
-        return from_dummies(imputer.transform(to_dummies(X, y, layout)), X, y, layout)
+class _OthersOnly(BayesianRidge):
+    """Bayesian ridge that does not see the dummies of its own column.
+
+    IterativeImputer visits the features from left to right, round after round, and gives each model all other features.
+    The visits are counted in a list that all copies share, so that a model knows which feature is its own.
+    """
+
+    def __init__(self, columns=(), visits=None):
+        super().__init__()
+        self.columns, self.visits = columns, visits
+
+    def __sklearn_clone__(self):
+        return _OthersOnly(self.columns, self.visits)
+
+    def fit(self, X, y):
+        own = self.visits[0] % len(self.columns)
+        self.visits[0] += 1
+        columns = np.asarray(self.columns)
+        self.kept_ = np.delete(columns, own) != columns[own]
+        return super().fit(X[:, self.kept_], y)
+
+    def predict(self, X, return_std=False):
+        return super().predict(X[:, self.kept_], return_std=return_std)
 
 
-def mice_forest(train_X, train_y, X, y, iterations=3):
-    """miceforest without mean matching, fitted on the training rows together with the incoming ones."""
-    import miceforest
-    import pandas as pd
+class Iterative:
+    """scikit-learn's IterativeImputer on numbers and dummies.
 
-    numbers = pd.DataFrame(np.concatenate([train_X, X]), columns=[f"u{s}" for s in range(X.shape[1])])
-    codes = np.concatenate([train_y, y])
-    states = {f"v{j}": pd.Categorical(np.where(codes[:, j] < 0, None, codes[:, j])) for j in range(y.shape[1])}
-    frame = pd.concat([numbers, pd.DataFrame(states)], axis=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        kernel = miceforest.ImputationKernel(frame, num_datasets=1, mean_match_candidates=0, random_state=0)
-        kernel.mice(iterations, verbose=False)
-        done = kernel.complete_data(0).iloc[len(train_X) :]
-    filled = done[[f"v{j}" for j in range(y.shape[1])]].astype(float).to_numpy()
-    return done[list(numbers.columns)].to_numpy(), np.nan_to_num(filled).astype(np.int32)
+    `fair=True` leaves a column's own dummies out of its models. Plain, it falls into the trap of F11.3: the dummies of a blank
+    category start at means that sum to one, predict each other and never move, so that every blank becomes the mode.
+    """
+
+    def __init__(self, fair=True, max_iter=10, limit=None):
+        self.fair, self.max_iter, self.limit = fair, max_iter, limit
+
+    def fit(self, X, y, layout):
+        self.layout = layout
+        columns = [*range(X.shape[1]), *(X.shape[1] + layout.column_of_state)]
+        model = _OthersOnly(tuple(int(c) for c in columns), [0]) if self.fair else BayesianRidge()
+        self.imputer = IterativeImputer(model, max_iter=self.max_iter, imputation_order="roman", random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.imputer.fit(to_dummies(X[: self.limit], y[: self.limit], layout))
+        return self
+
+    def transform(self, X, y):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return from_dummies(self.imputer.transform(to_dummies(X, y, self.layout)), X, y, self.layout)
+
+
+class MiceForest:
+    """miceforest without mean matching, run over the clean training rows together with the incoming ones.
+
+    Its `impute_new_data`, with models from the training rows alone, gave worse fillings in version 6 (credit-approval, no
+    noise, 30 % blank: category error .375 against .318), so the kinder way is taken.
+    """
+
+    def __init__(self, iterations=3, limit=None):
+        self.iterations, self.limit = iterations, limit
+
+    def fit(self, X, y, layout):
+        self.X, self.y, self.layout = X[: self.limit], y[: self.limit], layout
+        return self
+
+    def transform(self, X, y):
+        import miceforest
+
+        frame = self._frame(np.concatenate([self.X, X]), np.concatenate([self.y, y]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kernel = miceforest.ImputationKernel(frame, num_datasets=1, mean_match_candidates=0, random_state=0)
+            kernel.mice(self.iterations, verbose=False, num_threads=1)
+            done = kernel.complete_data(0).iloc[len(self.X) :]
+        codes = np.column_stack([done[f"v{j}"].cat.codes for j in range(y.shape[1])]).astype(np.int32)
+        numbers = done[[f"u{s}" for s in range(X.shape[1])]].to_numpy()
+        return np.where(np.isnan(X), numbers, X), np.where(y < 0, np.maximum(codes, 0), y).astype(np.int32)
+
+    def _frame(self, X, y):
+        import pandas as pd
+
+        columns = {f"u{s}": X[:, s] for s in range(X.shape[1])}
+        for j, size in enumerate(self.layout.sizes):
+            states = [None if c < 0 else int(c) for c in y[:, j]]
+            columns[f"v{j}"] = pd.Categorical(states, categories=range(size))
+        return pd.DataFrame(columns)
 
 
 class LatentClasses:
