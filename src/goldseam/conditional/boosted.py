@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from goldseam.conditional import kernels
-from goldseam.conditional.layout import Layout
+from goldseam.conditional.layout import Layout, check_lengths, check_offsets
 from goldseam.conditional.marginals import Floats, Ints, Scores
 from goldseam.conditional.masking import draw_masks
 from goldseam.conditional.source import CellPrediction
@@ -83,8 +83,19 @@ class Boosted:
     level_offsets: Ints
 
     def check_state(self) -> None:
-        """The forest asks for columns that exist."""
+        """The forest asks for columns that exist, and answers for as many outputs and levels as there are."""
         check_indices("features", self.forest.feature, -1, self.layout.n_cells)
+        numbers, categories = len(self.layout.number_cells), len(self.layout.category_cells)
+        levels = int(self.level_offsets[-1]) if self.level_offsets.size else 0
+        check_offsets("levels", self.level_offsets, categories, levels)
+        check_offsets("classes", self.class_offsets, categories, self.classes.size, least=0)
+        column = np.repeat(np.arange(categories), np.diff(self.class_offsets))
+        check_indices("classes", self.classes, 0, np.diff(self.level_offsets)[column])
+        check_lengths("outputs", (2 * numbers + self.classes.size,), self.forest.base)
+
+    @property
+    def n_levels(self) -> Ints:
+        return np.diff(self.level_offsets)
 
     def prepare(self, blocks: Blocks, scores: Scores) -> Floats:
         """Scores and codes in table order, NaN where nothing usable was observed."""

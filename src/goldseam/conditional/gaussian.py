@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.conditional import kernels
-from goldseam.conditional.layout import Layout
+from goldseam.conditional.layout import Layout, check_lengths, check_offsets
 from goldseam.conditional.marginals import Floats, Ints, Marginals, Scores
 from goldseam.conditional.source import CellPrediction
 from goldseam.schema import Blocks
@@ -35,6 +35,20 @@ class Gaussian:
     precision: Floats
     starts: Ints
     height: Floats  # of the ones in one-hot blocks, per category column
+
+    def check_state(self) -> None:
+        """Every cell owns its dimensions, every number one."""
+        check_offsets("dimensions", self.starts, self.layout.n_cells, self.mean.size)
+        check_lengths("dimensions of numbers", (len(self.layout.number_cells),), np.flatnonzero(self._one_wide()))
+        check_lengths("precision", (self.mean.size, self.mean.size), self.precision)
+        check_lengths("heights", (len(self.layout.category_cells),), self.height)
+
+    @property
+    def n_levels(self) -> Ints:
+        return np.diff(self.starts)[self.layout.category_cells]
+
+    def _one_wide(self) -> NDArray[np.bool_]:
+        return np.asarray(np.diff(self.starts)[self.layout.number_cells] == 1)
 
     def prepare(self, blocks: Blocks, scores: Scores) -> Floats:
         """Centred dimensions of some rows; zero where nothing was observed."""

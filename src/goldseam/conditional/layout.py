@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.errors import InputError, ModelFileError
+from goldseam.model_file import check_indices
 from goldseam.schema import UNSEEN, Blocks, Schema
 
-__all__ = ["Layout", "layout_of"]
+__all__ = ["Layout", "check_lengths", "check_offsets", "layout_of"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,29 @@ class Layout:
 
     number_cells: NDArray[np.int64]
     category_cells: NDArray[np.int64]
+
+    def check_state(self) -> None:
+        """Every cell is named once."""
+        cells = np.concatenate([self.number_cells, self.category_cells])
+        check_indices("cells", cells, 0, cells.size)
+        if np.unique(cells).size != cells.size:
+            raise ModelFileError(f"The model file's cells must each be named once; {cells.size} are named.")
+
+    def check_blocks(self, blocks: Blocks, n_levels: NDArray[np.int64]) -> None:
+        """Rows must have the columns and levels that were learnt: compiled loops follow the codes."""
+        expected = (len(self.number_cells), len(self.category_cells))
+        got = (blocks.numbers.shape[1], blocks.codes.shape[1])
+        if got != expected:
+            raise InputError(
+                f"Rows must have {expected[0]} numbers and {expected[1]} categories; got {got[0]} and {got[1]}. "
+                "Hint: encode them with the schema of the reference."
+            )
+        if (blocks.codes >= n_levels).any():
+            at = int(np.flatnonzero((blocks.codes >= n_levels).any(0))[0])
+            raise InputError(
+                f"Codes of category column {at} must lie below its {n_levels[at]} levels; got {blocks.codes[:, at].max()}. "
+                "Hint: encode them with the schema of the reference."
+            )
 
     @property
     def n_cells(self) -> int:
@@ -38,6 +63,33 @@ class Layout:
     def unseen(self, blocks: Blocks) -> NDArray[np.bool_]:
         """Cells that hold a value the reference never had."""
         return self.join(np.zeros(blocks.numbers.shape, dtype=bool), blocks.codes == UNSEEN)
+
+
+def check_offsets(what: str, offsets: NDArray[Any], n_parts: int, total: int, least: int = 1) -> None:
+    """Offsets of a model file cut `total` values into `n_parts` stretches of at least `least`.
+
+    >>> check_offsets("levels", np.array([0, 2, 5]), 2, 5)
+    >>> check_offsets("levels", np.array([0, 2, 9]), 2, 5)
+    Traceback (most recent call last):
+    goldseam.errors.ModelFileError: The model file's levels must cut 5 values into 2 parts; got offsets from 0 to 9.
+    """
+    check_indices(what, offsets, 0, np.iinfo(np.int64).max)
+    good = offsets.shape == (n_parts + 1,) and offsets[0] == 0 and offsets[-1] == total
+    if not good or (np.diff(offsets) < least).any():
+        ends = f"offsets from {offsets[0]} to {offsets[-1]}" if offsets.size else "none"
+        raise ModelFileError(f"The model file's {what} must cut {total} values into {n_parts} parts; got {ends}.")
+
+
+def check_lengths(what: str, expected: tuple[int, ...], *arrays: NDArray[Any]) -> None:
+    """Arrays of a model file must have one shape.
+
+    >>> check_lengths("tails", (2,), np.zeros(3))
+    Traceback (most recent call last):
+    goldseam.errors.ModelFileError: The model file's tails must have shape (2,); got (3,).
+    """
+    for array in arrays:
+        if array.shape != expected:
+            raise ModelFileError(f"The model file's {what} must have shape {expected}; got {array.shape}.")
 
 
 def layout_of(schema: Schema) -> Layout:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.conditional import kernels
+from goldseam.conditional.layout import check_lengths, check_offsets
 from goldseam.schema import MISSING, UNSEEN, Blocks
 
 __all__ = ["Marginals", "Scores", "fit_marginals"]
@@ -76,6 +77,17 @@ class Marginals:
     frequency: Floats
     level_offsets: Ints
     n_codes_seen: Floats
+
+    def check_state(self) -> None:
+        """Stretches lie within their arrays, one per column."""
+        columns, categories = self.center.size, self.n_codes_seen.size
+        check_offsets("knots", self.offsets, columns, self.knots.size)
+        check_lengths("knots", self.knots.shape, self.below, self.upto)
+        check_offsets("edges", self.edge_offsets, columns, self.edges.size, least=2)
+        check_lengths("edges", self.edges.shape, self.density)
+        check_offsets("levels", self.level_offsets, categories, self.frequency.size)
+        check_lengths("columns", (columns,), self.discrete, self.resolution, self.spread, self.n_seen)
+        check_lengths("tails", (columns, 2), self.tail_sigma, self.tail_xi)
 
     @property
     def n_levels(self) -> Ints:

@@ -9,10 +9,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.conditional.layout import Layout
+from goldseam.conditional.layout import Layout, check_lengths
 from goldseam.conditional.marginals import Floats, Marginals
 from goldseam.conditional.source import CellSource
 from goldseam.engines.local import map_row_blocks
+from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import Calibration
 from goldseam.evidence.gains import Offer
 from goldseam.evidence.interface import Statement
@@ -71,6 +72,26 @@ class Evidence:
     statements: tuple[Statement, ...] = ()
     accounts: tuple[tuple[str, float, bool], ...] = ()
 
+    def check_state(self) -> None:
+        """The parts fit each other: what compiled loops follow leads nowhere outside."""
+        numbers, categories = len(self.layout.number_cells), len(self.layout.category_cells)
+        check_lengths("number columns", (numbers,), self.marginals.center, self.repairer.reach)
+        check_lengths("category columns", (categories,), self.marginals.n_codes_seen, self.pool.offsets[1:])
+        check_lengths("levels", self.marginals.level_offsets.shape, self.pool.offsets)
+        self.pool.check_for(numbers, len(self.sources))
+        if not np.array_equal(self.pool.offsets, self.marginals.level_offsets):
+            raise ModelFileError("The model file's pool has other levels than its columns.")
+        for source in self.sources:
+            own = getattr(source, "layout", self.layout)
+            check_lengths("cells of an expert", self.layout.number_cells.shape, own.number_cells)
+            check_lengths("cells of an expert", self.layout.category_cells.shape, own.category_cells)
+            levels = getattr(source, "n_levels", self.marginals.n_levels)
+            if not np.array_equal(levels, self.marginals.n_levels):
+                raise ModelFileError("The model file's experts know other levels than its columns have.")
+        for statement in self.statements:
+            check_lengths("exponents of a witness", (self.layout.n_cells,), statement.exponents, statement.ranks[0])
+        self.prior.arrays(self.layout.n_cells)
+
     def judge(self, blocks: Blocks, n_jobs: int | None = None) -> Findings:
         """Score rows and cells. A row's result depends on the model and the row alone."""
         parts = _map(lambda part: self.findings(self.rows(part)), blocks, n_jobs)
@@ -93,6 +114,7 @@ class Evidence:
 
     def rows(self, blocks: Blocks) -> Rows:
         """Rows as the rounds need them."""
+        self.layout.check_blocks(blocks, self.marginals.n_levels)
         extra = [statement.log_ratio(blocks) for statement in self.statements]
         heard = np.sum(extra, axis=0) if extra else None
         return prepare_rows(blocks, self.marginals.score(blocks), self.layout, self.sources, self.prior, heard)

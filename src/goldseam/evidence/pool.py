@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from goldseam.conditional.layout import check_lengths, check_offsets
 from goldseam.conditional.marginals import Floats, Ints, Marginals, Scores
 from goldseam.conditional.source import CellPrediction
 from goldseam.evidence import kernels
@@ -37,6 +38,16 @@ class Pool:
     level_weights: Floats
     frequency: Floats
     offsets: Ints
+
+    def check_state(self) -> None:
+        """Levels lie within their array, and every category has weights."""
+        check_offsets("levels of the pool", self.offsets, len(self.level_weights), self.frequency.size)
+
+    def check_for(self, columns: int, experts: int) -> None:
+        """As many weights as columns and experts need."""
+        stacked = experts + (experts > 1)
+        check_lengths("weights of numbers", (columns, stacked * len(SCALES) + 1), self.number_weights)
+        check_lengths("weights of levels", (len(self.level_weights), experts + 1), self.level_weights)
 
     def log_ratio(self, scores: Scores, row_of: Ints, predictions: Sequence[CellPrediction]) -> tuple[Floats, Floats]:
         """kappa of numbers and of categories."""

@@ -44,6 +44,14 @@ class Prior:
                 f"clean and segment must be positive and sum to less than 1; got {self.clean} and {self.segment}. "
                 "Hint: what is left of 1 is scattered damage."
             )
+        pairs = {
+            "rate_weights": (self.rate_weights, self.rates),
+            "scatter_kinds": (self.scatter_kinds, self.kinds),
+            "segment_kinds": (self.segment_kinds, self.kinds),
+        }
+        for name, (weights, parts) in pairs.items():
+            if len(weights) != len(parts) or not parts:
+                raise ParameterError(f"{name} must hold {max(len(parts), 1)} weights, one each; got {len(weights)}.")
 
     def arrays(self, n_cells: int) -> tuple[float, Floats, Floats, Floats, Floats, Ints]:
         """The prior as the kernels take it: clean, scatter (rates, kinds), rates, segment, runs, order."""
