@@ -20,7 +20,8 @@ REFERENCE = {  # S12.5: TD, F1 of paper mode α=1; TD, F1, Q, rbf gain of the sp
 COMMON: dict[str, Any] = {"alarm_rate": 0.1, "n_donors": 5}
 PIPELINES: dict[str, dict[str, Any]] = {
     "paper mode, α=1": {"rule": "paper", "refine": False, "imputer": "sibling-map"},
-    "product as specified (S7)": {"refine": "residuals", "scores": "counted"},
+    "product as specified (S7)": {"refine": "residuals", "scores": "counted", "imputer": "context-mean"},
+    "product, context-mean": {"imputer": "context-mean"},
     "**product**": {},
 }
 

@@ -127,13 +127,15 @@ def test_values_of_the_columns_own_distribution_are_hardly_seen():
 
 
 def test_background_colour_is_not_outlined():
-    """Erasure by background: half of the rows look odd, few cells are found (S12.8: .435 and .068; here .54 and .33)."""
+    """Erasure by background (S12.8: .435 and .068 by the search): at 5 % less than half of the rows look odd, at 10 % little
+    more (.52, of clean test rows .17), and two thirds of what is outlined or missed is wrong."""
     reference, calibration, _, clean, damage = usps(200, 300)
     values = np.where(damage.overwritten, 0.0, clean)
-    separator = CorruptionSeparator((16, 16), alarm_rate=0.1).fit(reference[:500], clean_rows=calibration)
-    result = separator.restore(values)
-    assert result.flagged[damage.rows].mean() < 0.6
-    assert overlap(result.cells, damage.overwritten) < 0.45
+    for rate, most in ((0.05, 0.5), (0.1, 0.55)):
+        separator = CorruptionSeparator((16, 16), alarm_rate=rate).fit(reference[:500], clean_rows=calibration)
+        result = separator.restore(values)
+        assert result.flagged[damage.rows].mean() < most
+        assert overlap(result.cells, damage.overwritten) < 0.4
 
 
 def test_scattered_cells_are_not_outlined():
@@ -141,7 +143,7 @@ def test_scattered_cells_are_not_outlined():
     mask = (rng.random(clean.shape) < 0.1) & (rng.random((len(clean), 1)) < 0.5)
     values = np.where(mask, rng.random(clean.shape), clean)
     separator = CorruptionSeparator(alarm_rate=0.1, scaling="none").fit(reference, clean_rows=calibration)
-    assert overlap(separator.separate(values), mask) < 0.5
+    assert overlap(separator.separate(values), mask) < 0.45
 
 
 def test_independent_columns_are_filled_no_better_than_by_their_means():

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +15,8 @@ from sklearn.base import clone
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from goldseam.errors import CalibrationWarning, InputError, MissingColumnError, ParameterError
+from goldseam.errors import CalibrationWarning, InputError, MissingColumnError, ModelFileError, ParameterError
+from goldseam.model_file import load, save
 from goldseam.separation import AttributeTree, CorruptionSeparator
 
 pytestmark = pytest.mark.filterwarnings("ignore::goldseam.errors.CalibrationWarning")
@@ -373,3 +376,26 @@ def test_paper_score_flags_at_level_nil_where_the_product_form_cannot():
     product = CorruptionSeparator(scores="counted", **common).fit(X)
     assert (paper.predict(rows) == -1).any()
     assert (product.predict(rows) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("segments", {"block": np.full(32, 99)}, "grid cells leads outside: 99"),
+        ("segments", {"spread": np.ones(3)}, r"shape \(32,\); got \(3,\)"),
+        ("regression", {"precision": np.eye(4)}, r"shape \(32, 32\); got \(4, 4\)"),
+        ("reference", {"scale": np.ones(5)}, "32 columns in rows, centre, scale and kinds"),
+        ("members", {"above": np.ones((2, 2))}, r"got \(2, 2\)"),
+    ],
+)
+def test_files_whose_parts_do_not_belong_together_are_refused(fitted, tmp_path, part, change, message):
+    separator = fitted[0]
+    broken = replace(getattr(separator.model_, part), **change)
+    hostile = copy(separator)
+    hostile.model_ = replace(separator.model_, **{part: broken})
+    save(hostile, tmp_path / "hostile.seam")
+    with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "hostile.seam")
+    save(separator, tmp_path / "sound.seam")
+    _, _, rows, _ = fitted
+    np.testing.assert_array_equal(load(tmp_path / "sound.seam").transform(rows), separator.transform(rows))

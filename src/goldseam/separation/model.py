@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.errors import ModelFileError
 from goldseam.separation import search
 from goldseam.separation.alarm import estimate_gamma, invert_alarm_rate
 from goldseam.separation.impute import Filled, fill_from_context, fill_from_siblings, fill_with
@@ -96,6 +97,21 @@ class SeparationModel:
     residuals: ResidualProfile | None = None
     regression: ContextRegression | None = None
     trust: FloatArray | None = None
+
+    def check_state(self) -> None:
+        """A file whose parts are of different sizes is refused: compiled loops rely on them."""
+        n, d = self.reference.values.shape
+        p, nodes = int((~self.reference.is_category).sum()), self.reference.tree.n_nodes
+        told = [(self.member_radii, (n, nodes)), (self.members.radii, (n, nodes)), (self.members.above, (n + 1, nodes))]
+        if self.segments is not None:
+            told += [(getattr(self.segments, name), (d,)) for name in ("spread", "log_slab", "n_levels", "block")]
+        if self.regression is not None and self.regression.weight:
+            told.append((self.regression.precision, (p, p)))
+        if self.trust is not None:
+            told.append((self.trust, (n,)))
+        for array, shape in told:
+            if array.shape != shape:
+                raise ModelFileError(f"The model file's separation needs an array of shape {shape}; got {array.shape}.")
 
     @classmethod
     def learn(

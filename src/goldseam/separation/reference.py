@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.engines.local import map_row_blocks
+from goldseam.errors import ModelFileError
 from goldseam.separation.fill_kernels import fill_cells
 from goldseam.separation.kernels import nearest_rows, pack_lanes, scale_rows, sum_radii
 from goldseam.separation.network import RankedPlan, ranked_plan
@@ -55,6 +56,13 @@ class Reference:
     scale: FloatArray
     is_category: BoolArray
     ranked_fraction: float = 1.0
+
+    def check_state(self) -> None:
+        """A file whose rows, tree and scaling do not belong together is refused."""
+        d = self.tree.n_columns
+        shapes = {self.values.shape[1:], self.center.shape, self.scale.shape, self.is_category.shape}
+        if self.values.dtype != np.float64 or len(self.values) < 2 or shapes != {(d,)}:
+            raise ModelFileError(f"The model file's reference must have {d} columns in rows, centre, scale and kinds.")
 
     def __len__(self) -> int:
         return len(self.values)

@@ -29,6 +29,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.errors import ModelFileError
+from goldseam.model_file import check_indices
 from goldseam.separation.reference import Reference, in_row_blocks
 from goldseam.separation.segment_kernels import outline_rows
 
@@ -58,6 +60,12 @@ class SegmentEvidence:
     n_levels: IntArray
     grid: tuple[int, int, int]
     block: IntArray
+
+    def check_state(self) -> None:
+        """A file whose cells lie outside the grid is refused."""
+        if len(self.grid) != 3 or min(self.grid) < 1:
+            raise ModelFileError(f"The model file's grid must have three sides of at least 1; got {self.grid}.")
+        check_indices("grid cells", self.block, 0, prod(self.grid))
 
 
 @dataclass(frozen=True, eq=False)

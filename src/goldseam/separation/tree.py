@@ -66,7 +66,7 @@ class AttributeTree:
         if not np.array_equal(np.sort(self.order), np.arange(n_columns)):
             raise ModelFileError(f"The model file's tree must order each of its {n_columns} columns once.")
         check_indices("starts of nodes", self.start, 0, n_columns + 1)
-        check_indices("ends of nodes", self.stop, self.start, n_columns + 1)
+        check_indices("ends of nodes", self.stop, self.start + 1, n_columns + 1)
         check_indices("parents", self.parent, -1, n_nodes)
         inner = self.n_children > 0
         check_indices("children", self.first_child[inner], 0, n_nodes)
