@@ -283,7 +283,7 @@ def test_paper_mode_estimates_noise_by_em(reference, rng):
         ({"penalty": -1}, "penalty must be 'auto' or a number above 0; got -1"),
         ({"objective": "full"}, "objective must be one of 'block', 'pseudo'; got 'full'"),
         ({"noise": "some"}, "noise must be 'none', 'estimate' or a mapping; got 'some'"),
-        ({"noise": {"size": -0.1}}, r"noise of column 'size' must be at least 0; got -0.1"),
+        ({"noise": {"size": -0.1}}, r"noise of column 'size' must be a number of at least 0; got -0.1"),
         ({"noise": {"kind": 1.5}}, r"noise of category 'kind' is a flip rate and must be below 1; got 1.5"),
         ({"noise": {"nope": 0.1}}, "noise names column 'nope'"),
         ({"gross_error_rate": 0.7}, r"gross_error_rate must be 'estimate' or lie in \[0, .5\); got 0.7"),

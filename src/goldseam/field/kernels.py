@@ -84,7 +84,10 @@ def invert_definite(A, n):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def integrate_numbers(B, R, precision, clamped, V, VR, half):  # type: ignore[no-untyped-def]
-    """The numbers that are not clamped, integrated out: V = (B + diag precision)⁻¹ over them (F-19), V R, and ½ diag R'VR."""
+    """The numbers that are not clamped, integrated out: V = (B + diag precision)⁻¹ over them (F-19), V R, and ½ diag R'VR.
+
+    Gives the positions of those numbers.
+    """
     m, T = R.shape
     free = np.empty(m, dtype=np.int64)
     n_free = 0
@@ -111,4 +114,4 @@ def integrate_numbers(B, R, precision, clamped, V, VR, half):  # type: ignore[no
         row, target = R[free[i]], VR[free[i]]
         for q in range(T):
             half[q] += 0.5 * row[q] * target[q]
-    return n_free
+    return free[:n_free]

@@ -44,7 +44,7 @@ def leave_one_out_rows(  # type: ignore[no-untyped-def]
     z, c = np.empty(width), np.empty(width)
     loo_mean, loo_variance = np.empty(m), np.empty(m)
     current = -1
-    free = 0
+    free = np.empty(0, dtype=np.int64)
     for position in range(n_rows):
         i = order[position]
         if group[i] != current:

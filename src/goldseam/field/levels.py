@@ -105,7 +105,9 @@ def _check_level(schema: Schema, name: str, value: float) -> None:
         raise ParameterError(
             f"noise names column {name!r}, which is not in the table: {', '.join(schema.names)}. Hint: check it."
         )
-    if not np.isfinite(value) or value < 0:
-        raise ParameterError(f"noise of column {name!r} must be at least 0; got {value}. Hint: 0 means none.")
+    if not isinstance(value, (int, float, np.number)) or not np.isfinite(value) or value < 0:
+        raise ParameterError(
+            f"noise of column {name!r} must be a number of at least 0; got {value!r}. Hint: 0 means none."
+        )
     if value >= 1 and name in [column.name for column in schema.categories]:
         raise ParameterError(f"noise of category {name!r} is a flip rate and must be below 1; got {value:g}. Hint: .1")

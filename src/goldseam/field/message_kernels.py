@@ -27,38 +27,64 @@ FLAT = 1e-8  # F5.2: pair potentials with a smaller range are no edges
 
 
 @njit(nogil=True, cache=True)
-def pair_weights(Phi, R, VR, offsets, first, second, starts, free, W, Wt, live, bits):  # type: ignore[no-untyped-def]
-    """W = exp(Phi + R'VR - max) of every pair of categories, and transposed; `live` says which pairs are edges."""
-    m = R.shape[0]
-    for e in range(first.shape[0]):
-        j, k = first[e], second[e]
-        low_j, low_k = offsets[j], offsets[k]
-        L, K = offsets[j + 1] - low_j, offsets[k + 1] - low_k
-        block = W[starts[e] : starts[e] + L * K]
-        for left in range(L):
-            row = block[left * K : left * K + K]
-            source = Phi[low_j + left, low_k : low_k + K]
-            for right in range(K):
-                row[right] = source[right]
-            if free > 0:
-                for s in range(m):
-                    r = R[s, low_j + left]
-                    if r != 0.0:
-                        v = VR[s, low_k : low_k + K]
-                        for right in range(K):
-                            row[right] += r * v[right]
-        top, low = block[0], block[0]
-        for i in range(L * K):
-            top, low = max(top, block[i]), min(low, block[i])
-        live[e] = top - low > FLAT
-        if live[e]:
-            for i in range(L * K):
-                block[i] = max(block[i] - top, -600.0)
-            exp_all(block, bits[: L * K], L * K)
-            transposed = Wt[starts[e] : starts[e] + L * K]
-            for left in range(L):
+def pair_weight(e, Phi, R, VR, offsets, first, second, starts, free, W, Wt, bits):  # type: ignore[no-untyped-def]
+    """W = exp(Phi + R'VR - max) of one pair of categories, and transposed; whether it is an edge. `free` lists the numbers
+    that were integrated out."""
+    j, k = first[e], second[e]
+    low_j, low_k = offsets[j], offsets[k]
+    L, K = offsets[j + 1] - low_j, offsets[k + 1] - low_k
+    block = W[starts[e] : starts[e] + L * K]
+    for left in range(L):
+        row = block[left * K : left * K + K]
+        source = Phi[low_j + left, low_k : low_k + K]
+        for right in range(K):
+            row[right] = source[right]
+        for i in range(free.shape[0]):
+            r = R[free[i], low_j + left]
+            if r != 0.0:
+                v = VR[free[i], low_k : low_k + K]
                 for right in range(K):
-                    transposed[right * L + left] = block[left * K + right]
+                    row[right] += r * v[right]
+    top, low = block[0], block[0]
+    for i in range(L * K):
+        top, low = max(top, block[i]), min(low, block[i])
+    if top - low <= FLAT:
+        return False
+    for i in range(L * K):
+        block[i] = max(block[i] - top, -600.0)
+    exp_all(block, bits[: L * K], L * K)
+    transposed = Wt[starts[e] : starts[e] + L * K]
+    for left in range(L):
+        for right in range(K):
+            transposed[right * L + left] = block[left * K + right]
+    return True
+
+
+@njit(nogil=True, cache=True)
+def pair_weights(Phi, R, VR, offsets, first, second, starts, free, W, Wt, live, bits):  # type: ignore[no-untyped-def]
+    """The weights of every pair of categories; `live` says which pairs are edges."""
+    for e in range(first.shape[0]):
+        live[e] = pair_weight(e, Phi, R, VR, offsets, first, second, starts, free, W, Wt, bits)
+
+
+@njit(nogil=True, cache=True)
+def possible_pairs(Phi, offsets, first, second):  # type: ignore[no-untyped-def]
+    """Which pairs are edges before any number is integrated out."""
+    out = np.empty(first.shape[0], dtype=np.bool_)
+    for e in range(first.shape[0]):
+        block = Phi[offsets[first[e]] : offsets[first[e] + 1], offsets[second[e]] : offsets[second[e] + 1]]
+        out[e] = block.max() - block.min() > FLAT
+    return out
+
+
+@njit(nogil=True, cache=True)
+def leaning(R, offsets, free, lean):  # type: ignore[no-untyped-def]
+    """Which categories lean on a number that is integrated out: only two of those are coupled by it."""
+    for j in range(offsets.shape[0] - 1):
+        lean[j] = False
+        for i in range(free.shape[0]):
+            for q in range(offsets[j], offsets[j + 1]):
+                lean[j] = lean[j] or R[free[i], q] != 0.0
 
 
 @njit(nogil=True, cache=True)
@@ -195,10 +221,11 @@ def infer_rows(  # type: ignore[no-untyped-def]
     drive = np.empty(m)
     rows = np.empty(LANES, dtype=np.int64)
     done = np.empty(LANES, dtype=np.bool_)
-    used = np.empty(pairs, dtype=np.bool_)
-    open_column = np.empty(n, dtype=np.bool_)
+    used, ready = np.empty(pairs, dtype=np.bool_), np.zeros(pairs, dtype=np.bool_)
+    open_column, lean = np.empty(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    possible = possible_pairs(Phi, offsets, first, second)
     current = -1
-    free = 0
+    free = np.empty(0, dtype=np.int64)
     at = 0
     while at < n_rows:
         g = group[order[at]]
@@ -208,7 +235,8 @@ def infer_rows(  # type: ignore[no-untyped-def]
                 clamped[s] = np.isinf(precision[g, s])
                 row_precision[s] = 0.0 if clamped[s] else precision[g, s]
             free = integrate_numbers(B, R, row_precision, clamped, V, VR, half)
-            pair_weights(Phi, R, VR, offsets, first, second, starts, free, W, Wt, live, bits)
+            leaning(R, offsets, free, lean)
+            ready[:] = False
         lanes = 0
         while lanes < LANES and at < n_rows and group[order[at]] == current:
             rows[lanes] = order[at]
@@ -218,9 +246,11 @@ def infer_rows(  # type: ignore[no-untyped-def]
             rows[x] = rows[lanes - 1]
         for j in range(n):
             open_column[j] = False
-        for x in range(LANES):
+        for x in range(lanes):
             i = rows[x]
             for s in range(m):  # a - B_FC x_C + precision x, then the mean before the categories speak
+                if clamped[s]:
+                    continue
                 drive[s] = a[s]
                 if row_precision[s] > 0.0:
                     drive[s] += row_precision[s] * X[i, s]
@@ -235,6 +265,8 @@ def infer_rows(  # type: ignore[no-untyped-def]
                     for t in range(m):
                         total += V[s, t] * drive[t] if not clamped[t] else 0.0
                 start_mean[s, x] = total
+        for x in range(lanes, LANES):
+            start_mean[:, x] = start_mean[:, lanes - 1]
         for q in range(T):
             base = h[q] + half[q]
             for x in range(LANES):
@@ -258,7 +290,12 @@ def infer_rows(  # type: ignore[no-untyped-def]
         normalise_lanes(b, bits, offsets)
         any_used = False
         for e in range(pairs):
-            used[e] = live[e] and (open_column[first[e]] or open_column[second[e]])
+            j, k = first[e], second[e]
+            used[e] = (open_column[j] or open_column[k]) and (possible[e] or (lean[j] and lean[k]))
+            if used[e] and not ready[e]:  # weights are made when a row first needs them
+                live[e] = pair_weight(e, Phi, R, VR, offsets, first, second, starts, free, W, Wt, bits)
+                ready[e] = True
+            used[e] = used[e] and live[e]
             any_used = any_used or used[e]
         reset_messages(inverse, places, first, offsets, used)
         for x in range(LANES):

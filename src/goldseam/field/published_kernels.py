@@ -37,7 +37,7 @@ def structured_rows(  # type: ignore[no-untyped-def]
     bits = np.empty(max(T * LANES, width * width), dtype=np.int64)
     V, VR, half = np.zeros((m, m)), np.zeros((m, T)), np.zeros(T)
     clamped, row_precision = np.zeros(m, dtype=np.bool_), np.zeros(m)
-    pair_weights(Phi, R, VR, offsets, first, second, starts, 0, W, Wt, live, bits)
+    pair_weights(Phi, R, VR, offsets, first, second, starts, np.empty(0, dtype=np.int64), W, Wt, live, bits)
     places = message_places(first, second, offsets)
     inverse = np.empty((places[pairs], LANES))
     b, before, z, mu = np.empty((T, LANES)), np.empty((T, LANES)), np.empty((T, LANES)), np.empty((m, LANES))
