@@ -212,6 +212,85 @@ def test_draws_differ_only_in_the_gaps_and_pool(field, rng):
     assert 0 < pooled.missing_share < 1
 
 
+def test_draws_replace_gross_errors(reference, rng):
+    field = RandomMixedField(penalty=0.4, gross_error_rate=0.05, random_state=0).fit(reference)
+    hurt = make_table(rng, 40)
+    hurt.loc[0, ["size", "kind", "weight"]] = [-1.0, "c", 8.0]
+    flagged = field.posterior(hurt).corruption_probability["size"] > 0.5
+    assert flagged[0]
+    draws = field.sample(hurt, 4)
+    assert len({draw.loc[0, "size"] for draw in draws} | {-1.0}) > 2
+    for draw in draws:
+        pd.testing.assert_series_equal(draw.loc[~flagged, "size"], hurt.loc[~flagged, "size"])
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["nil", "noise", "gross"]))
+def test_whatever_comes_in_categories_are_levels_and_integers_whole(field, seed, mode):
+    rng = np.random.default_rng(seed)
+    table = with_gaps(make_table(rng, 20), rng, 0.4)
+    table.loc[0, "kind"] = "never"
+    table.loc[1, "size"] = 1e300
+    model = copy.copy(field)
+    given_ = {"size": 0.4, "count": 3.0, "kind": 0.2, "flag": 0.2} if mode == "noise" else {}
+    model.levels_ = given_levels(field.schema_, given_, 0.1 if mode == "gross" else 0.0)
+    for out in (model.transform(table), *model.sample(table, 2)):
+        assert (out.dtypes == table.dtypes).all()
+        assert not out.isna().any().any()
+        assert set(out["kind"]) <= {"a", "b", "c"} | ({"never"} if mode == "nil" else set())
+        assert np.isfinite(out["size"].to_numpy(dtype=float)).all()
+
+
+def test_rare_levels_are_merged_and_come_back_as_they_were(rng):
+    """F1.3: one state stands for the rare levels; seen, they stay; a gap gets the most frequent of them."""
+    share = 1.0 / np.arange(1, 201)
+    code = rng.choice(200, 3000, p=share / share.sum())
+    table = pd.DataFrame(
+        {"shop": [f"s{c}" for c in code], "sales": np.where(code < 10, 0.0, 5.0) + rng.normal(size=3000)}
+    )
+    field = RandomMixedField(penalty=0.4, max_levels=12, random_state=0).fit(table)
+    column = field.schema_.columns[0]
+    assert len(column.levels) == 12
+    assert len(column.merged) > 100
+    incoming = pd.DataFrame({"shop": [column.merged[-1], None, "s0"], "sales": [np.nan, 5.5, 0.0]})
+    out = field.transform(incoming)
+    assert out["shop"].tolist() == [column.merged[-1], column.merged[0], "s0"]
+    assert out.loc[0, "sales"] == pytest.approx(5.0, abs=0.7)
+
+
+def test_ordered_categories_have_a_mean(rng):
+    stars = rng.integers(1, 6, 300)
+    table = pd.DataFrame({"stars": stars, "price": 10.0 * stars + rng.normal(size=300) * 8})
+    field = RandomMixedField(penalty=0.4, random_state=0).fit(table)
+    hidden = pd.DataFrame({"stars": pd.array([None, None], dtype="Int64"), "price": [12.0, 48.0]})
+    posterior = field.posterior(hidden)
+    low, high = posterior.level_means["stars"]
+    assert 1.0 < low < 2.2 < 4.0 < high < 5.0
+    p = posterior.category_probabilities["stars"]
+    np.testing.assert_allclose(
+        posterior.level_means["stars"], p @ np.array(field.schema_.columns[0].levels, dtype=float)
+    )
+
+
+def test_wide_tables_are_learnt_and_restored(rng):
+    """120 columns, sparse: each category is one number in three steps."""
+    numbers = rng.normal(size=(300, 60))
+    table = pd.DataFrame(numbers, columns=[f"u{s}" for s in range(60)])
+    steps = np.digitize(numbers + 0.3 * rng.normal(size=numbers.shape), [-0.6, 0.6])
+    words = pd.DataFrame(np.array(["low", "mid", "high"])[steps], columns=[f"v{s}" for s in range(60)])
+    whole = pd.concat([table, words], axis=1)
+    field = RandomMixedField(penalty=1.2, random_state=0).fit(whole)
+    assert len(field.edges_) < 0.2 * 120 * 119 / 2
+    assert {(e.first, e.second) for e in field.edges_ if e.kind == "cd" and e.strength > 0.8} >= {
+        ("u0", "v0"),
+        ("u59", "v59"),
+    }
+    hidden = whole.mask(rng.random(whole.shape) < 0.1)
+    filled = field.transform(hidden)
+    blank = hidden[words.columns].isna().to_numpy()
+    assert (filled[words.columns].to_numpy() == words.to_numpy())[blank].mean() > 0.7
+
+
 def test_pool_by_hand():
     pooled = pool([1.0, 3.0], [0.5, 1.5])
     assert (pooled.estimate, pooled.variance) == (2.0, 1.0 + 1.5 * 2.0)
@@ -284,6 +363,8 @@ def test_paper_mode_estimates_noise_by_em(reference, rng):
         ({"objective": "full"}, "objective must be one of 'block', 'pseudo'; got 'full'"),
         ({"noise": "some"}, "noise must be 'none', 'estimate' or a mapping; got 'some'"),
         ({"noise": {"size": -0.1}}, r"noise of column 'size' must be a number of at least 0; got -0.1"),
+        ({"noise": {"size": "much"}}, r"noise of column 'size' must be a number of at least 0; got 'much'"),
+        ({"noise": {"size": float("nan")}}, r"must be a number of at least 0; got nan"),
         ({"noise": {"kind": 1.5}}, r"noise of category 'kind' is a flip rate and must be below 1; got 1.5"),
         ({"noise": {"nope": 0.1}}, "noise names column 'nope'"),
         ({"gross_error_rate": 0.7}, r"gross_error_rate must be 'estimate' or lie in \[0, .5\); got 0.7"),
@@ -376,6 +457,17 @@ def test_awkward_references_give_finite_results(reference, rng, change):
     filled = field.transform(hidden)
     for column in (set(field.schema_.names) - {"nothing", "one", "word"}) & set(filled.columns):
         assert not filled[column].isna().any()
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_constant_columns_come_back_as_they_are(reference, rows):
+    """Nothing can be learnt of a column with one value, so nothing is restored in it either (F1.3)."""
+    same = pd.concat([reference.iloc[:1]] * rows, ignore_index=True)
+    field = RandomMixedField(penalty=0.4, random_state=0).fit(same)
+    hidden = reference.iloc[:2].assign(size=[np.nan, 1.0])
+    assert field.transform(hidden) is hidden
+    assert field.edges_ == ()
+    assert field.transform(hidden, soft=True).shape == (2, 0)
 
 
 def test_1e300_among_the_incoming_does_no_harm(field, reference):

@@ -323,11 +323,13 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if n_draws < 1:
             raise ParameterError(f"n_draws must be at least 1; got {n_draws}. Hint: 5 is usual for pooling.")
         table, blocks = new_blocks(self, X, self.schema_)
-        numbers = np.isnan(blocks.numbers) | (self.levels_.sigma > 0)
         return [
-            restored(self, table, self.schema_, draw, self._cells(numbers, draw.codes != blocks.codes))
+            restored(
+                self, table, self.schema_, draw,
+                self._cells(draw.numbers != blocks.numbers, draw.codes != blocks.codes),
+            )
             for draw in self.field_.sample(blocks, self.levels_, n_draws, n_jobs=self._threads)
-        ]
+        ]  # fmt: skip
 
     @staticmethod
     def pool(estimates: ArrayLike, variances: ArrayLike) -> Pooled:

@@ -31,7 +31,7 @@ from goldseam.field.levels import NoiseLevels, nil_levels
 from goldseam.field.objective import ObjectiveKind, Rows
 from goldseam.field.posterior import AtomShape, FieldPosterior
 from goldseam.field.potentials import Layout, Potentials
-from goldseam.schema import UNSEEN, Blocks, Schema
+from goldseam.schema import UNSEEN, Blocks, Column, Kind, Schema
 
 __all__ = ["Denoised", "Field", "learn_field"]
 
@@ -189,9 +189,12 @@ class Field:
             probabilities[column.name] = Q
             own = np.take_along_axis(Q, np.maximum(codes[:, [j]], 0), axis=1)[:, 0]
             corruption[column.name] = np.where(codes[:, j] >= 0, 1.0 - own, np.nan)
+        ordered = {c.name: probabilities[c.name] @ steps for c, steps in self._ordered()}
         names = tuple(c.name for c in self.schema.numbers)
         settled, unseen = beliefs.sweeps > 0, codes == UNSEEN
-        return FieldPosterior(names, mean, variance, probabilities, corruption, settled, beliefs.change, unseen, shape)
+        return FieldPosterior(
+            names, mean, variance, probabilities, corruption, settled, beliefs.change, unseen, ordered, shape
+        )
 
     def densities(
         self, blocks: Blocks, sigma: float, flip: float, withheld_numbers: Any = None, *, n_jobs: int = 1
@@ -209,6 +212,15 @@ class Field:
     def evidence(self, blocks: Blocks, withheld_numbers: Any = None) -> tuple[Array, Codes]:
         """Standardised numbers and codes of rows, blank where withheld."""
         return self._evidence(_without(blocks, withheld_numbers, None))[:2]
+
+    def _ordered(self) -> list[tuple[Column, Array]]:
+        """Categories whose levels have an order, with a number for each: its value, or its place where it is a word."""
+        found = []
+        for column in self.schema.categories:
+            if column.kind in (Kind.INTEGER, Kind.ORDINAL) and not column.merged:
+                plain = all(isinstance(level, (int, float)) for level in column.levels)
+                found.append((column, np.array(column.levels if plain else range(len(column.levels)), dtype=float)))
+        return found
 
     # ------------------------------------------------------------------------------------------------ tables
 
@@ -267,8 +279,14 @@ class Field:
     def sample(
         self, blocks: Blocks, levels: NoiseLevels | None = None, n_draws: int = 5, *, n_jobs: int = 1
     ) -> list[Blocks]:
-        """Clean rows drawn from their posterior (F9.3); observed cells without noise are the same in all of them."""
+        """Clean rows drawn from their posterior (F9.3); observed cells without noise are the same in all of them.
+
+        When gross errors are looked for, cells more likely wrong than right are drawn as if they were missing.
+        """
         levels = nil_levels(self.schema) if levels is None else levels
+        if levels.gross > 0:
+            found = self.denoise(blocks, levels, n_jobs=n_jobs)
+            blocks = _without(blocks, found.changed_numbers, found.changed_codes)
         u, codes, _ = self._evidence(blocks)
         standard = levels.standardised(self.scale)
         draws_u, draws_v = sample(self.potentials, u, codes, standard, n_draws, seed=self.seed, n_jobs=n_jobs)

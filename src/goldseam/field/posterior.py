@@ -31,7 +31,8 @@ class FieldPosterior:
     to (rows, states); `corruption_probability` maps every modelled column to (rows,): the probability that the observed
     value is wrong, NaN where it is undefined (blank cells; numbers without gross-error mode). `settled` is False for
     rows whose beliefs were still moving when the sweeps ended, `change` says by how much; `unseen` marks categories the
-    reference never had.
+    reference never had. `level_means` has, for every category whose levels are ordered, the mean over its levels (of
+    their values, or of their places where they are words).
     """
 
     numbers: tuple[str, ...]
@@ -42,6 +43,7 @@ class FieldPosterior:
     settled: NDArray[np.bool_]
     change: Array
     unseen: NDArray[np.bool_]
+    level_means: dict[str, Array]
     _shape: Any = None
 
     def __len__(self) -> int:
