@@ -12,6 +12,7 @@ from goldseam.conditional import kernels
 from goldseam.conditional.gaussian import fit_gaussian, shrunk_covariance
 from goldseam.conditional.layout import Layout
 from goldseam.conditional.marginals import fit_marginals
+from goldseam.errors import InputError
 from goldseam.schema import MISSING, Blocks
 from tests.reference.evidence_gaussian import conditional_cells
 
@@ -82,3 +83,11 @@ def test_a_missing_cell_is_a_withheld_cell(rng):
     blank = gaussian.predict(gaussian.prepare(gone, marginals.score(gone)), withheld, rows)
     assert known.mean == pytest.approx(blank.mean, abs=1e-9)
     assert known.levels == pytest.approx(blank.levels, abs=1e-9)
+
+
+def test_too_many_dimensions_are_refused_in_one_sentence(rng):
+    blocks = Blocks(rng.normal(size=(3, 2001)), np.empty((3, 0), dtype=np.int32))
+    marginals = fit_marginals(blocks, np.empty(0, dtype=np.int64))
+    layout = Layout(np.arange(2001), np.empty(0, dtype=np.int64))
+    with pytest.raises(InputError, match=r"at most 2,000 dimensions.*got 2,001\. Hint"):
+        fit_gaussian(marginals.score(blocks), marginals, layout)

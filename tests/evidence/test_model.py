@@ -110,6 +110,18 @@ def test_what_is_not_changed_is_the_same_to_the_bit(model, rng):
     assert np.array_equal(np.isnan(repairs.low), ~repairs.changed[:, 1:9])
 
 
+def test_rows_that_need_no_repair_are_not_missed(model, rng):
+    """Predicting only rows that are flagged or have gaps gives what predicting all of them gives, to the bit."""
+    _, dirty, _ = damaged(rng, 200)
+    dirty.numbers[::9, 4] = np.nan
+    rows = model.rows(dirty)
+    found = model.findings(rows)
+    scores = np.where(found.flagged[:, None], found.cell_scores, -np.inf)
+    everything = model._moved(dirty, rows.missing, found, model.mend(rows, scores))
+    assert same(model.repairs(dirty, rows, found), everything)
+    assert 0 < everything.changed.any(1).sum() < 200
+
+
 @settings(max_examples=15)
 @given(st.integers(0, 1000), st.integers(1, 90), st.sampled_from([None, 2, -1]))
 def test_a_row_is_judged_alone(model, seed, cut, n_jobs):

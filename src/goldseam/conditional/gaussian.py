@@ -18,10 +18,12 @@ from goldseam.conditional import kernels
 from goldseam.conditional.layout import Layout, check_lengths, check_offsets
 from goldseam.conditional.marginals import Floats, Ints, Marginals, Scores
 from goldseam.conditional.source import CellPrediction
+from goldseam.errors import InputError
 from goldseam.schema import Blocks
 
 __all__ = ["Gaussian", "fit_gaussian", "shrunk_covariance"]
 
+MOST_DIMENSIONS = 2000  # 1,000 take half a minute to fit and 22 ms a row; cost grows with the third power
 CLIP = 4.0  # scores beyond this say "outside", not how far
 LEAST = 0.01  # least probability of a level (E8.1)
 
@@ -81,6 +83,12 @@ def fit_gaussian(scores: Scores, marginals: Marginals, layout: Layout) -> Gaussi
     sizes = np.ones(layout.n_cells, dtype=np.int64)
     sizes[layout.category_cells] = marginals.n_levels
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    if starts[-1] > MOST_DIMENSIONS:
+        raise InputError(
+            f"The Gaussian expert takes at most {MOST_DIMENSIONS:,} dimensions, one per number and one per level of a "
+            f"category; got {int(starts[-1]):,}. Hint: restore groups of columns that belong together one by one, or leave "
+            "columns out."
+        )
     height = np.ones(len(layout.category_cells))
     mean = np.zeros(int(starts[-1]))
     for j, cell in enumerate(layout.category_cells):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.conditional.layout import Layout, check_lengths
-from goldseam.conditional.marginals import Floats, Marginals
+from goldseam.conditional.marginals import Floats, Ints, Marginals
 from goldseam.conditional.source import CellSource
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import ModelFileError
@@ -147,24 +147,46 @@ class Evidence:
         out[:, at] = rare & self.marginals.on_heavy_side(rows.numbers) & (kappa[:, at] > -CONTRADICTED)
         return out
 
-    def mend(self, rows: Rows, scores: Floats) -> Mended:
-        """Every cell from the cells of its row that are not distrusted."""
-        withheld = _withheld(scores, rows.missing)
-        answers = predictions(rows, self.sources, withheld, np.arange(len(rows)))
+    def mend(self, rows: Rows, scores: Floats, row_of: Ints | None = None) -> Mended:
+        """Every cell from the cells of its row that are not distrusted; of all rows, or of those in `row_of`."""
+        row_of = np.arange(len(rows)) if row_of is None else row_of
+        withheld = _withheld(scores, rows.missing[row_of])
+        answers = predictions(rows, self.sources, withheld, row_of)
         center, width = self.pool.moments(answers)
         levels = self.pool.levels(answers)
         offsets = self.pool.offsets
         best = [levels[:, offsets[j] : offsets[j + 1]].argmax(1) for j in range(len(offsets) - 1)]
-        codes = np.stack(best, axis=1).astype(np.int32) if best else np.empty((len(rows), 0), dtype=np.int32)
+        codes = np.stack(best, axis=1).astype(np.int32) if best else np.empty((len(row_of), 0), dtype=np.int32)
         return Mended(self.marginals.unscore(center, width), center, width, codes, levels)
 
     def _repair(self, blocks: Blocks) -> tuple[Findings, Repairs]:
         rows = self.rows(blocks)
         found = self.findings(rows)
-        mended = self.mend(rows, np.where(found.flagged[:, None], found.cell_scores, -np.inf))
-        return found, self._apply(blocks, rows, found, mended)
+        return found, self.repairs(blocks, rows, found)
+
+    def repairs(self, blocks: Blocks, rows: Rows, found: Findings) -> Repairs:
+        """Repair suspect cells of flagged rows and fill gaps. Rows that need neither are not predicted at all."""
+        need = np.flatnonzero(found.flagged | rows.missing.any(1))
+        part = Findings(*(column[need] for column in vars(found).values()))
+        mended = self.mend(rows, np.where(part.flagged[:, None], part.cell_scores, -np.inf), need)
+        done = self._moved(blocks.take(need), rows.missing[need], part, mended)
+        fixed = Blocks(blocks.numbers.copy(), blocks.codes.copy())
+        out = Repairs(
+            fixed,
+            np.zeros(rows.missing.shape, dtype=bool),
+            np.zeros(rows.missing.shape, dtype=bool),
+            np.full(blocks.numbers.shape, np.nan),
+            np.full(blocks.numbers.shape, np.nan),
+        )
+        fixed.numbers[need], fixed.codes[need] = done.blocks.numbers, done.blocks.codes
+        for name in ("changed", "refused", "low", "high"):
+            getattr(out, name)[need] = getattr(done, name)
+        return out
 
     def _apply(self, blocks: Blocks, rows: Rows, found: Findings, mended: Mended) -> Repairs:
+        return self._moved(blocks, rows.missing, found, mended)
+
+    def _moved(self, blocks: Blocks, missing: NDArray[np.bool_], found: Findings, mended: Mended) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
         offer = self.offer(blocks, found, mended)
         mendable = found.flagged[:, None]
@@ -174,11 +196,11 @@ class Evidence:
         hopeless = (found.suspect.sum(1) > MOST_SUSPECT * self.layout.n_cells)[:, None]
         vague = self.layout.join((mended.width > TOO_WIDE) & (offer.beyond == 0.0), np.zeros(blocks.codes.shape, bool))
         refused = (wanted & (hopeless | vague)) | (found.suspect & found.natural & ~wanted)
-        changed = (wanted & ~refused) | rows.missing
-        move = np.where(rows.missing[:, numbers], 1.0, gain)
+        changed = (wanted & ~refused) | missing
+        move = np.where(missing[:, numbers], 1.0, gain)
         old = np.where(np.isnan(blocks.numbers), mended.values, blocks.numbers)
         new_numbers = np.where(changed[:, numbers], old + move * (mended.values - old), blocks.numbers)
-        filled = np.where(rows.missing[:, categories], mended.codes, other)
+        filled = np.where(missing[:, categories], mended.codes, other)
         new_codes = np.where(changed[:, categories], filled, blocks.codes).astype(np.int32)
         low, high = self._interval(mended, changed[:, numbers])
         changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
