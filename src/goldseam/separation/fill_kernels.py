@@ -81,29 +81,35 @@ def _solve(matrix, right):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def regress_cells(rows, hidden, donors, numbers, trust, precision, shift):  # type: ignore[no-untyped-def]
-    """(S-28) P_mm^(-1) P_mo (x_o - mean of the donors' s_o) of every row into the hidden cells of `shift`.
+def regress_cells(values, hidden, donors, columns, units, numbers, trust, precision, weight):  # type: ignore[no-untyped-def]
+    """(S-28) Move the hidden cells of every row, which hold the mean of its donors, by the regression.
 
-    `rows` and `numbers` (the reference) are scaled and without gaps; rows without donors or hidden cells are left out.
+    `columns` are the columns of numbers, `units` their centre, scale, lowest and highest value; `numbers` is the
+    reference in those columns, scaled and without gaps. Rows without donors or hidden cells stay as they are.
     """
-    n, p = rows.shape
+    center, scale, low, high = units
+    p = columns.shape[0]
     gap, inside, matrix, right = np.empty(p), np.empty(p, np.int64), np.empty(p * p), np.empty(p)
-    for i in range(n):
+    for i in range(values.shape[0]):
         m, mass = 0, 0.0
+        for j in range(p):
+            if hidden[i, columns[j]]:
+                inside[m] = j
+                m += 1
+        if m == 0:
+            continue
         gap[:] = 0.0
         for donor in donors[i]:
             if donor >= 0:
                 mass += trust[donor]
                 for j in range(p):
                     gap[j] += trust[donor] * numbers[donor, j]
-        for j in range(p):
-            if hidden[i, j]:
-                inside[m] = j
-                m += 1
-        if m == 0 or mass <= 0.0:
+        if mass <= 0.0:
             continue
         for o in range(p):
-            gap[o] = 0.0 if hidden[i, o] else rows[i, o] - gap[o] / mass
+            gap[o] = (values[i, columns[o]] - center[o]) / scale[o] - gap[o] / mass
+        for a in range(m):
+            gap[inside[a]] = 0.0
         square = matrix[: m * m].reshape(m, m)
         for a in range(m):
             right[a] = _dot(precision[inside[a]], gap)
@@ -111,4 +117,6 @@ def regress_cells(rows, hidden, donors, numbers, trust, precision, shift):  # ty
                 square[a, b] = precision[inside[a], inside[b]]
         _solve(square, right[:m])
         for a in range(m):
-            shift[i, inside[a]] = right[a]
+            j = inside[a]
+            moved = values[i, columns[j]] - weight * right[a] * scale[j]
+            values[i, columns[j]] = min(max(moved, low[j]), high[j])

@@ -102,7 +102,11 @@ class SeparationModel:
         """A file whose parts are of different sizes is refused: compiled loops rely on them."""
         n, d = self.reference.values.shape
         p, nodes = int((~self.reference.is_category).sum()), self.reference.tree.n_nodes
-        told = [(self.member_radii, (n, nodes)), (self.members.radii, (n, nodes)), (self.members.above, (n + 1, nodes))]
+        told: list[tuple[Any, tuple[int, ...]]] = [
+            (self.member_radii, (n, nodes)),
+            (self.members.radii, (n, nodes)),
+            (self.members.above, (n + 1, nodes)),
+        ]
         if self.segments is not None:
             told += [(getattr(self.segments, name), (d,)) for name in ("spread", "log_slab", "n_levels", "block")]
         if self.regression is not None and self.regression.weight:

@@ -83,35 +83,29 @@ def regressed(
     """
     if fitted.weight == 0.0:
         return filled
-    columns = np.flatnonzero(~reference.is_category)
-    inside = hidden[:, columns] & (donors >= 0).any(axis=1)[:, None]
-    rows = np.flatnonzero(inside.any(axis=1))
-    inside, known = inside[rows], filled[rows]
-    shift = _shift(reference, fitted.precision, reference.scaled_numbers(known), inside, donors[rows], trust, n_jobs)
-    low, high = (edge[columns] for edge in reference.range)
-    moved = np.clip(known[:, columns] - fitted.weight * shift * reference.scale[columns], low, high)
-    result = filled.copy()
-    result[np.ix_(rows, columns)] = np.where(inside, moved, known[:, columns])
-    return result
+    return _moved(reference, fitted.precision, fitted.weight, reference.range, filled, hidden, donors, trust, n_jobs)
 
 
-def _shift(
+def _moved(
     reference: Reference,
     precision: FloatArray,
-    rows: FloatArray,
-    inside: BoolArray,
+    weight: float,
+    limits: tuple[FloatArray, FloatArray],
+    filled: FloatArray,
+    hidden: BoolArray,
     donors: IntArray,
     trust: FloatArray | None = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    shift, weights = np.zeros(rows.shape), np.ones(len(reference)) if trust is None else trust
-    numbers = reference.numbers
+    columns, numbers = np.flatnonzero(~reference.is_category), reference.numbers
+    units = tuple(array[columns] for array in (reference.center, reference.scale, *limits))
+    trusts, result = np.ones(len(reference)) if trust is None else trust, filled.copy()
     in_row_blocks(
-        len(rows),
+        len(filled),
         n_jobs,
-        lambda b: regress_cells(rows[b], inside[b], donors[b], numbers, weights, precision, shift[b]),
+        lambda b: regress_cells(result[b], hidden[b], donors[b], columns, units, numbers, trusts, precision, weight),
     )
-    return shift
+    return result
 
 
 def _precision(scaled: FloatArray) -> FloatArray:
@@ -123,7 +117,7 @@ def _precision(scaled: FloatArray) -> FloatArray:
 def _trials(
     reference: Reference, precision: FloatArray, rows: IntArray, n_donors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Hide runs of 5 to 50 % of the tree order; what the donors' mean misses, and the regression's shift."""
+    """Hide runs of 5 to 50 % of the tree order: truth minus the donors' mean, and the regression's shift, per number."""
     rng, d = np.random.default_rng(0), reference.n_columns
     hidden = np.zeros((len(rows), d), dtype=bool)
     for i in range(len(rows)):
@@ -131,8 +125,9 @@ def _trials(
         start = rng.integers(0, d - length + 1)
         hidden[i, reference.tree.order[start : start + length]] = True
     near, _ = reference.nearest(reference.values[rows], hidden, min(n_donors, len(reference) - 1), members=rows)
-    inside = hidden[:, ~reference.is_category] & (near >= 0).any(axis=1)[:, None]
-    truth = reference.numbers[rows]
-    shift = _shift(reference, precision, truth, inside, near)
     filled = reference.completed(reference.values[rows], hidden, near)
-    return np.where(inside, truth - reference.scaled_numbers(filled), 0.0), shift
+    endless = np.full(d, np.inf)
+    moved = _moved(reference, precision, 1.0, (-endless, endless), filled, hidden, near)
+    truth, mean, best = (reference.scaled_numbers(part) for part in (reference.values[rows], filled, moved))
+    known = ~np.isnan(reference.values[rows])[:, ~reference.is_category]
+    return np.where(known, truth - mean, 0.0), np.where(known, mean - best, 0.0)

@@ -83,8 +83,9 @@ def entry_levels(tree: AttributeTree, p: FloatArray) -> tuple[FloatArray, FloatA
     array([[0.3, 0.2, 0.9, 0.9]])
     """
     levels, cells = np.empty(p.shape), np.empty((len(p), tree.n_columns))
-    arrays = (tree.start, tree.stop, tree.first_child, tree.n_children, tree.parent, tree.order)
-    confirmed_levels(p, *(np.array(array) for array in arrays), levels, cells)
+    names = ("start", "stop", "first_child", "n_children", "parent", "order")
+    start, stop, first, count, parent, order = (np.array(getattr(tree, name)) for name in names)  # may be read-only
+    confirmed_levels(p, start, stop, first, count, parent, order, levels, cells)
     return levels, cells
 
 
