@@ -298,17 +298,34 @@ def test_plain_progress_lines_off_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
     assert len(said) == 2
 
 
-def test_a_bar_on_a_terminal(folder: Path, tmp_path: Path) -> None:
+def on_a_terminal(*words: str | Path) -> bytes:
+    """What a process shows on a terminal."""
     import pty
 
     leader, follower = pty.openpty()
-    words = [*STAND_IN, "check", str(folder / "incoming.csv"), "-m", str(folder / "slow.seam"), "--memory", "420MB"]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=follower, env={**ENVIRONMENT, "COLUMNS": "120"})
+    environment = {**ENVIRONMENT, "COLUMNS": "120", "TERM": "xterm"}
+    process = subprocess.Popen(
+        [*STAND_IN, *map(str, words)], stdout=subprocess.DEVNULL, stderr=follower, env=environment
+    )
     shown = b""
     while process.poll() is None or select.select([leader], [], [], 0)[0]:
         if select.select([leader], [], [], 0.1)[0]:
             shown += os.read(leader, 4096)
     os.close(leader)
     os.close(follower)
+    return shown
+
+
+def test_a_bar_on_a_terminal(folder: Path, tmp_path: Path) -> None:
+    shown = on_a_terminal("check", folder / "incoming.csv", "-m", folder / "slow.seam", "--memory", "420MB")
     assert b"rows/s" in shown
     assert "━".encode() in shown
+
+
+def test_a_spinner_while_a_model_learns(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    shown = on_a_terminal("fit", folder / "reference.csv", "-o", tmp_path / "m.seam")
+    assert b"learning from 30,000 rows and 5 columns" in shown
+    assert b"0:00:0" in shown
+    plain = call(capsys, "fit", folder / "reference.csv", "-o", tmp_path / "m.seam")
+    assert plain.err == "learning from 30,000 rows and 5 columns ...\n"
+    assert on_a_terminal("fit", folder / "reference.csv", "-o", tmp_path / "m.seam", "--quiet") == b""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -235,6 +236,34 @@ def test_ten_thousand_more_columns_pass_through(folder: Path, tmp_path: Path, ca
     out = call(capsys, "restore", tmp_path / "wide.csv", "-m", folder / "model.seam", "-o", tmp_path / "out.csv")
     assert out.code == 0, out.err
     assert (tmp_path / "out.csv").read_text().endswith(f",4,red,true,{cells}\n")
+
+
+def ten_thousand_columns(path: Path) -> None:
+    values = np.random.default_rng(42).normal(size=(20, 10_000)).round(2)
+    wide = pl.DataFrame(values, schema=[f"x{i}" for i in range(10_000)])
+    wide.with_columns(pl.lit("1").alias("x1")).write_csv(path)  # constant: not to be learnt
+
+
+def test_ten_thousand_columns_to_learn(tmp_path: Path, capsys: Any) -> None:
+    ten_thousand_columns(tmp_path / "wide.csv")
+    before = (tmp_path / "wide.csv").read_bytes()
+    out = call(capsys, "fit", tmp_path / "wide.csv", "-o", tmp_path / "m.seam", "--quiet")
+    fails(out, "has 9,999 columns to learn, but at most 2,000", "--columns a,b,c")
+    assert not (tmp_path / "m.seam").exists()
+    assert (tmp_path / "wide.csv").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_some_of_ten_thousand_columns(tmp_path: Path, capsys: Any) -> None:
+    ten_thousand_columns(tmp_path / "wide.csv")
+    words = ("fit", tmp_path / "wide.csv", "-o", tmp_path / "m.seam", "--columns", "x0,x5000,x9999", "--json")
+    out = call(capsys, *words)
+    assert out.code == 0, out.err
+    kinds = {column["name"]: column["kind"] for column in out.json["columns"]}
+    assert [name for name, kind in kinds.items() if kind != "passthrough"] == ["x0", "x5000", "x9999"]
+    out = call(capsys, "restore", tmp_path / "wide.csv", "-m", tmp_path / "m.seam", "-o", tmp_path / "out.csv")
+    assert out.code == 0, out.err
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "wide.csv").read_bytes()
 
 
 def test_options_that_name_nothing(folder: Path, source: Path, tmp_path: Path, capsys: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,19 @@ def test_the_seam_holds_the_text_of_the_file(folder: Path, tmp_path: Path, capsy
     assert seam.select("column", "observed", "restored").rows() == [("v", "099.50", m["v"]), ("k", "?", m["k"])]
 
 
+def test_ordered_rows_are_drawn_along_the_rows(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    words = ("restore", folder / "incoming.csv", "-m", folder / "model.seam", "-o", tmp_path / "out.csv", *SMALL)
+    page = tmp_path / "out.run" / "report.html"
+    assert call(capsys, *words).code == 0
+    assert "Along the rows" not in page.read_text()
+    assert call(capsys, *words, "--ordered").code == 0
+    assert "Along the rows" in page.read_text()
+    summary = json.loads((tmp_path / "out.run" / "summary.json").read_text())
+    assert [line["name"] for line in summary["timelines"]["columns"]] == ["v", "k"]
+    assert datetime.fromisoformat(summary["how"]["created"]).tzinfo is not None
+    assert "Made" in page.read_text()
+
+
 @pytest.mark.parametrize("command", ["restore", "check"])
 def test_a_seam_for_spreadsheets(folder: Path, tmp_path: Path, capsys: Any, command: str) -> None:
     (tmp_path / "in.csv").write_text("id,v,k,c,flag\n=1+1,10,3,=HYPERLINK(1),true\n@SUM,-99,3,red,true\n")
@@ -237,6 +251,7 @@ def test_kill_9_leaves_no_output_and_resume_gives_the_same_bytes(
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not cut.exists()
+    (cut.parent / f".{cut.name}.99999.part").write_text("what a kill leaves while parts are joined")
     resumed = call(capsys, *words, "-o", cut, "--resume")
     assert resumed.code == 0, resumed.err
     assert cut.read_bytes() == whole.read_bytes()

@@ -80,11 +80,8 @@ class Changes:
 
     def applied(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame with the new values; columns without any are the same."""
-        new = [
-            _scattered(frame[name], rows, self.values[name])
-            for name, rows in self.rows.items()
-            if name in frame.columns
-        ]
+        have = set(frame.columns)
+        new = [_scattered(frame[name], rows, self.values[name]) for name, rows in self.rows.items() if name in have]
         return frame.with_columns(new) if new else frame
 
 

@@ -13,6 +13,7 @@ from goldseam import corruption
 from goldseam.cli.cells import table_for
 from goldseam.cli.console import table
 from goldseam.cli.delimited import Limits
+from goldseam.cli.progress import working
 from goldseam.cli.session import Session
 from goldseam.errors import GoldseamError, InputError
 from goldseam.schema import MISSING, Blocks, Schema
@@ -33,7 +34,8 @@ Flags = NDArray[np.bool_]
 def bench_model(session: Session, restorer: Any, options: dict[str, Any]) -> None:
     """Measure every kind of damage and print the table."""
     clean = _clean_rows(session, restorer.schema_, options["most"])
-    rows = [line for kind in KINDS if (line := _measured(kind, clean, restorer, options)) is not None]
+    with working(f"damaging and restoring {clean.height:,} rows", quiet=options["quiet"], say=session.console.note):
+        rows = [line for kind in KINDS if (line := _measured(kind, clean, restorer, options)) is not None]
     data = {"rows": clean.height, "damage": rows}
     headings = ["damage", "found", "alarms", "localised", "restored", "categories", "rows/s"]
     cells = [[row["kind"], *(_show(row[key]) for key in headings[1:6]), f"{row['rows/s']:,.0f}"] for row in rows]

@@ -52,14 +52,13 @@ def table_for(
 
     Text in a column of numbers is an error, or (`on_bad_cell="mend"`) an empty cell to be restored.
     """
-    lacking = [name for name in schema.names if name not in batch.frame.columns]
+    have = set(batch.frame.columns)
+    lacking = [name for name in schema.names if name not in have]
     if lacking:
         raise SchemaError(_lacking(lacking, schema, batch.frame.columns))
     frame = batch.frame.select(schema.names)
-    marked = (*schema.missing_values, *markers)
-    parsed = frame.with_columns(
-        _parsed(column, frame.schema[column.name], marked, batch.decimal) for column in schema.columns
-    )
+    marked, types = (*schema.missing_values, *markers), frame.schema
+    parsed = frame.with_columns(_parsed(column, types[column.name], marked, batch.decimal) for column in schema.columns)
     bad = _bad_cells(frame, parsed, schema, marked)
     if bad and on_bad_cell == "fail":
         raise SchemaError(_text_for_number(batch, bad))
@@ -105,7 +104,8 @@ def _number(cell: pl.Expr, decimal: str, kind: Kind | None = None) -> pl.Expr:
 
 
 def _bad_cells(frame: pl.DataFrame, parsed: pl.DataFrame, schema: Schema, markers: Sequence[str]) -> BadCells:
-    names = [c.name for c in schema.columns if _is_numeric(c) and frame.schema[c.name] == pl.String]
+    types = frame.schema
+    names = [c.name for c in schema.columns if _is_numeric(c) and types[c.name] == pl.String]
     if not names:
         return BadCells({}, {})
     wrong = parsed.select(
@@ -153,10 +153,11 @@ def changes_of(restored: pl.DataFrame, schema: Schema, changed: NDArray[np.bool_
 
 def spellings(frame: pl.DataFrame, schema: Schema) -> dict[str, tuple[str, str]]:
     """How each boolean column of a text file spells true and false, from its first rows."""
+    types = frame.schema
     return {
         column.name: spelling(frame[column.name])
         for column in schema.columns
-        if column.kind is Kind.BOOLEAN and frame.schema.get(column.name) == pl.String
+        if column.kind is Kind.BOOLEAN and types.get(column.name) == pl.String
     }
 
 
@@ -204,13 +205,11 @@ def inferred(
     A column is numeric when every cell that is not empty is a number; one that nearly is must be decided by the user.
     """
     new, dates = [], []
-    for name in frame.columns:
-        if frame.schema[name] != pl.String:
-            continue
-        cells = frame.select(_emptied(pl.col(name), ("", *markers)))[name]
-        wanted = kinds.get(name)
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    for cells in frame.select(_emptied(pl.col(name), ("", *markers)) for name in texts).get_columns():
+        wanted = kinds.get(cells.name)
         if wanted is None and _all_match(cells, DATE):
-            dates.append(name)
+            dates.append(cells.name)
         new.append(cells if wanted in ("categorical", "passthrough") else _inferred(cells, decimal, wanted))
     return frame.with_columns(new), dates
 

@@ -1,15 +1,16 @@
-"""How far a stream is: a bar on a terminal, a plain line now and then elsewhere."""
+"""How far a stream is: a bar on a terminal, a plain line now and then elsewhere; and that something is being worked on."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final
 
-__all__ = ["Progress", "progress_line"]
+__all__ = ["Progress", "progress_line", "working"]
 
 SECONDS_BETWEEN_LINES: Final = 10.0
 
@@ -83,3 +84,22 @@ def _bar() -> Any:
 
     columns = (BarColumn(bar_width=30), TextColumn("{task.fields[rows]}"))
     return Bar(*columns, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def working(text: str, *, quiet: bool = False, say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Something of unknown length: a spinner with the time so far on a terminal, one plain line elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        if say is not None:
+            say(f"{text} ...")
+        yield
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress as Bar
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn(escape(text)), TimeElapsedColumn())
+    with Bar(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        bar.add_task("", total=None)
+        yield

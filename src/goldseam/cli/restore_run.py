@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict, fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,7 @@ from goldseam.cli.runs import (
     linked,
     now,
     remove_old,
+    remove_torn,
     run_folder,
     versions,
     write_json,
@@ -48,8 +50,9 @@ def restore_files(
     """Restore the files into the output and say what was done."""
     restorer = load_restorer(model, options["jobs"])
     job = Job(
-        restorer, split_list(options["missing"]), options["on_bad_cell"], split_list(options["columns"]), options["key"]
-    )
+        restorer, split_list(options["missing"]), options["on_bad_cell"], split_list(options["columns"]), options["key"],
+        options["ordered"],
+    )  # fmt: skip
     folder = run_folder(output, options["run_dir"], Path(files[0]))
     _check_resume(files, folder, options)
     _check_suffixes(options)
@@ -115,6 +118,8 @@ class Run:
         if self.folder is not None and self.journal is not None:
             self._check_folder(self.folder)
             going_on = self.journal.open(self._fingerprint(), resume=self.options["resume"])
+            for path in (Path(self.output), self.folder / "seam.parquet", self.folder / "summary.json"):
+                remove_torn(path)
             if self.options["resume"] and not going_on:
                 self.session.console.note("nothing to resume: starting at the beginning")
         work = self.folder / "work" if self.folder else Path()
@@ -152,6 +157,7 @@ class Run:
             "on_bad_line",
             "columns",
             "key",
+            "ordered",
             "memory",
             "encoding",
             "delimiter",
@@ -277,7 +283,8 @@ class Run:
     def _whole_summary(self) -> dict[str, Any]:
         assert self.summary is not None
         summary = self.summary
-        summary["how"] = {**summary.get("how", {}), "call": " ".join(command_line()), "model": file_hash(self.model)}
+        about = {"call": shlex.join(command_line()), "model": file_hash(self.model), "created": now()}
+        summary["how"] = {**summary.get("how", {}), **about, "versions": versions()}
         whole: dict[str, Any] = plain(summary)
         return whole
 

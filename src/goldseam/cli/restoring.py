@@ -45,6 +45,7 @@ class Job:
     on_bad_cell: str = "fail"
     columns: tuple[str, ...] = ()
     key: str | None = None
+    is_ordered: bool = False
     levels: Any = None
     _truths: dict[str, tuple[str, str]] | None = None
 
@@ -90,6 +91,8 @@ class Job:
         table, bad = self._table(batch)
         act = self.restorer.restore if mode == "restore" else self.restorer.check
         found = act(table, levels=self.levels, first_row=batch.first_row)
+        if self.is_ordered:
+            found = replace(found, facts={**found.facts, "ordered": True})
         found = self._chosen(self._marked(found, bad, batch.first_row))
         changes = changes_of(found.table, self.schema, found.changed)
         texts = self._texts(batch, changes)
@@ -118,7 +121,8 @@ class Job:
             return found
         keep = found.seam.frame["column"].is_in(list(self.columns)).to_numpy()
         changed, suspect = found.changed.copy(), found.suspect.copy()
-        others = [i for i, name in enumerate(self.schema.names) if name not in self.columns]
+        wanted = set(self.columns)
+        others = [i for i, name in enumerate(self.schema.names) if name not in wanted]
         changed[:, others] = suspect[:, others] = False
         return replace(found, changed=changed, suspect=suspect, seam=found.seam.filter(keep))
 
@@ -156,11 +160,11 @@ class Job:
 def as_in_file(lines: pl.DataFrame, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> pl.DataFrame:
     """Lines of the seam that say, for columns of text, what the file held and holds now, letter by letter."""
     rows = lines["row"].to_numpy() - batch.first_row
-    observed, restored = lines["observed"].clone(), lines["restored"].clone()
-    for name in lines["column"].unique().to_list():
-        if batch.frame.schema[name] != pl.String:
+    observed, restored, types = lines["observed"].clone(), lines["restored"].clone(), batch.frame.schema
+    for (name,), found in lines.select("column").with_row_index("at").group_by("column", maintain_order=True):
+        if types[str(name)] != pl.String:
             continue
-        at = (lines["column"] == name).arg_true().to_numpy()
+        at = found["at"].to_numpy()
         observed = observed.scatter(at, batch.frame[name].gather(rows[at]))
         if name in changes.rows:
             known = at[np.isin(rows[at], changes.rows[name])]
@@ -177,8 +181,9 @@ def no_such_column(option: str, name: str, names: Sequence[str]) -> str:
 def output_types(batch: Batch, schema: Schema) -> dict[str, Any]:
     """The column types of a columnar output, from the first batch and the schema."""
     types: dict[str, Any] = {}
+    known = {column.name: column for column in schema.columns}
     for name, dtype in batch.frame.schema.items():
-        column = schema.columns[schema.position(name)] if name in schema.names else None
+        column = known.get(name)
         types[name] = dtype
         if dtype in (pl.String, pl.Null) and column is not None and batch.raw is not None:
             types[name] = _type_of_text(batch.frame[name], column)

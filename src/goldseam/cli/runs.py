@@ -16,6 +16,7 @@ A batch counts when its line is in the journal; the line is written after the ba
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -234,6 +235,12 @@ def remove_old(folder: Path) -> None:
         if old.parent == folder:
             old.unlink(missing_ok=True)
     path.unlink()
+
+
+def remove_torn(path: Path) -> None:
+    """Take away parts of a file that a killed run left beside it; the lock of the run says that nobody writes them."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        part.unlink(missing_ok=True)
 
 
 def linked(output: Path, folder: Path) -> Path:

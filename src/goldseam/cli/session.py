@@ -58,7 +58,7 @@ def whole_table(session: Session, kinds: dict[str, str]) -> tuple[pl.DataFrame, 
     if not any(frame.height for frame in frames):
         raise InputError(no_rows(session.inputs))
     frame = pl.concat(frames, how="vertical_relaxed")
-    unknown = [name for name in kinds if name not in names]
+    unknown = sorted(set(kinds) - set(names))
     if unknown:
         raise ParameterError(f"Column {unknown[0]!r} is not in the table. Hint: it has {shown(names)}.")
     return inferred(frame, session.markers, decimal_of(session.inputs), kinds)
@@ -96,10 +96,11 @@ def kinds_of(options: dict[str, Any], names: Sequence[str]) -> dict[str, str]:
     kinds = split_kinds(options.get("kinds"))
     wanted = split_list(options.get("columns"))
     if wanted:
-        kinds |= {name: "passthrough" for name in names if name not in wanted}
+        kinds |= dict.fromkeys(set(names) - set(wanted), "passthrough")
     if options.get("key"):
         kinds[options["key"]] = "passthrough"
-    unknown = [name for name in (*kinds, *wanted) if name not in names]
+    known = set(names)
+    unknown = [name for name in (*kinds, *wanted) if name not in known]
     if unknown:
         raise ParameterError(f"Column {unknown[0]!r} is not in the table. Hint: it has {shown(names)}.")
     return kinds

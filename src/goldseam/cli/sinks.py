@@ -168,7 +168,8 @@ def _in_order(changes: Changes, texts: Mapping[str, pl.Series], names: list[str]
     if not columns:
         return np.empty(0, np.int64), np.empty(0, np.int64), []
     rows = np.concatenate([changes.rows[name] for name in columns])
-    places = np.concatenate([np.full(len(changes.rows[name]), names.index(name), np.int64) for name in columns])
+    place_of = {name: i for i, name in enumerate(names)}
+    places = np.concatenate([np.full(len(changes.rows[name]), place_of[name], np.int64) for name in columns])
     cells = pl.concat([texts[name].fill_null("").rename("text") for name in columns])
     order = np.lexsort((places, rows))
     return rows[order], places[order], cells.gather(order).to_list()
@@ -179,7 +180,8 @@ def as_text(batch: Batch, changes: Changes, texts: Mapping[str, pl.Series], dial
     nested = [name for name, dtype in batch.frame.schema.items() if dtype.is_nested() or dtype == pl.Binary]
     if nested:
         raise InputError(f"Column {nested[0]!r} is nested, which CSV cannot hold. Hint: write to .parquet or .jsonl.")
-    is_text = [name for name in changes.rows if batch.frame.schema[name] == pl.String]
+    types = batch.frame.schema
+    is_text = {name for name in changes.rows if types[name] == pl.String}
     values = {name: texts[name] if name in is_text else changes.values[name] for name in changes.rows}
     frame = Changes(changes.rows, values).applied(batch.frame)
     out = io.BytesIO()
@@ -201,8 +203,9 @@ def json_lines(batch: Batch, changes: Changes) -> bytes:
 
 def _by_row(changes: Changes, frame: pl.DataFrame) -> dict[int, dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
+    types = frame.schema
     for name, rows in changes.rows.items():
-        dtype = frame.schema[name]
+        dtype = types[name]
         values = changes.values[name] if dtype == pl.Null else changes.values[name].cast(dtype)
         for row, value in zip(rows.tolist(), values.to_list(), strict=True):
             found.setdefault(row, {})[name] = value
@@ -291,9 +294,8 @@ def typed(
     frame: pl.DataFrame, types: Mapping[str, Any], decimal: str, changes: Changes, markers: Sequence[str]
 ) -> pl.DataFrame:
     """A batch with the column types of the output; a cell that does not fit must be among the changed ones."""
-    casts = [
-        _cast(name, frame.schema[name], dtype, decimal) for name, dtype in types.items() if frame.schema[name] != dtype
-    ]
+    have = frame.schema
+    casts = [_cast(name, have[name], dtype, decimal) for name, dtype in types.items() if have[name] != dtype]
     if not casts:
         return frame
     new = frame.with_columns(casts)

@@ -146,13 +146,14 @@ class JsonLinesFile:
         if not lines.data:
             return pl.DataFrame(schema=dict.fromkeys(self.names, pl.Null))
         frame = pl.read_ndjson(io.BytesIO(b"\n".join(lines.data)), infer_schema_length=None)
-        new = [name for name in frame.columns if name not in self.names]
+        known, have = set(self.names), set(frame.columns)
+        new = [name for name in frame.columns if name not in known]
         if new:
             raise InputError(
                 f"File {self.path.name!r} has the key {new[0]!r} only after its first 10,000 lines, but a column must "
                 "occur among them. Hint: put a line that has every key first."
             )
-        absent = [pl.lit(None).alias(name) for name in self.names if name not in frame.columns]
+        absent = [pl.lit(None).alias(name) for name in self.names if name not in have]
         return frame.with_columns(absent).select(self.names)
 
     def _blocks(self, limits: Limits, start: Mark) -> Iterator[tuple[Lines, Mark]]:

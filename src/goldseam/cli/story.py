@@ -15,12 +15,17 @@ import polars as pl
 
 from goldseam.cli.app import program
 from goldseam.cli.console import Console, table
+from goldseam.cli.progress import working
 from goldseam.errors import InputError
 
 __all__ = ["tell_story"]
 
 REFERENCE_ROWS: Final = 400
 SHOWN: Final = 10
+AUDIT_KEY: Final = (
+    "found: damaged rows flagged. localised: how well the cells were told (F1). restored: share of the error undone,\n"
+    "beside what the column mean and the nearest rows undo when they are told the cells. coverage: intervals that hold the truth."
+)
 
 
 class Story:
@@ -40,7 +45,7 @@ class Story:
         here = [str(self.folder / w) if "." in w and not w.replace(".", "").isdigit() else w for w in words]
         self.say(f"\n$ goldseam {' '.join(here)}")
         out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
+        with working("working", quiet=self.console.quiet), redirect_stdout(out), redirect_stderr(err):
             program.main([*here, "--json", "--quiet"], prog_name="goldseam", standalone_mode=False)
         result: dict[str, Any] = json.loads(out.getvalue())
         return result
@@ -62,7 +67,10 @@ def tell_story(folder: Path, console: Console) -> None:
     options = ("--rows", "0.3", "--rate", "0.06", "--truth", "truth.csv", "--seed", "1")
     damage = story.run("corrupt", "clean.csv", "-o", "damaged.csv", *options)
     story.say(f"{damage['cells_damaged']} cells in {damage['rows_damaged']} rows were overwritten with gross values.")
-    fitted = story.run("fit", "reference.csv", "-o", "model.seam", "--method", "conditional")
+    story.say(
+        "\nNow a model learns from the clean reference, damages rows of it on purpose and measures itself on them:"
+    )
+    fitted = story.run("fit", "reference.csv", "-o", "model.seam")
     story.say(_audit_text(folder / "model.seam"))
     checked = story.run("check", "damaged.csv", "-m", "model.seam")
     story.say(
@@ -121,7 +129,7 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
 def _audit_text(model: Path) -> str:
     from goldseam.cli.session import load_restorer
 
-    return str(load_restorer(str(model)).audit_)
+    return f"{load_restorer(str(model)).audit_}\n\n{AUDIT_KEY}"
 
 
 def _before_after(compared: dict[str, Any]) -> str:

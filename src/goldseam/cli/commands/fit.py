@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from goldseam.cli.options import jobs_option, reading_options, seed_option, shared_options, table_options
+
+MOST_COLUMNS: Final = 2000
 
 
 @click.command("fit", short_help="Learn from a reference table.")
@@ -55,6 +57,7 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
       goldseam fit reference.parquet -o factory.seam
       goldseam fit 2024-*.csv -o factory.seam --key id --missing "n/a,?" --kinds zip=categorical
     """
+    from goldseam.cli.progress import working
     from goldseam.cli.session import check_output, grid_shape, kinds_of, opened, whole_table
     from goldseam.restorer import Restorer
 
@@ -62,16 +65,35 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
         check_output(output, session.inputs)
         kinds = kinds_of(options, session.inputs.names)
         frame, dates = whole_table(session, kinds)
+        kinds = {**dict.fromkeys(dates, "passthrough"), **kinds}
+        _check_width(frame, kinds, session.markers)
         restorer = Restorer(
             alarm_rate=options["alarm_rate"], error_control=options["error_control"], reference=options["trusted"],
-            kinds={**dict.fromkeys(dates, "passthrough"), **kinds} or None, grid_shape=grid_shape(options["grid"]),
+            kinds=kinds or None, grid_shape=grid_shape(options["grid"]),
             audit=not options["no_audit"], missing_values=session.markers, n_jobs=options["jobs"],
             random_state=options["seed"], method=methods(options["method"]),
         )  # fmt: skip
-        session.console.note(f"learning from {frame.height:,} rows and {frame.width} columns ...")
-        restorer.fit(frame)
+        what = f"learning from {frame.height:,} rows and {frame.width:,} columns"
+        with working(what, quiet=options["quiet"], say=session.console.note):
+            restorer.fit(frame)
         restorer.save(output)
         _tell(session, restorer, frame, output)
+
+
+def _check_width(frame: Any, kinds: dict[str, str], markers: tuple[str, ...]) -> None:
+    """Every column is judged by all others, which takes time with the square of their number: better said than begun."""
+    from goldseam.errors import InputError
+    from goldseam.tables import Table, learn_schema
+
+    if sum(kinds.get(name) != "passthrough" for name in frame.columns) <= MOST_COLUMNS:
+        return
+    schema = learn_schema(Table.read(frame, markers), kinds=kinds, missing_values=markers)
+    if (n := len(schema.modelled_positions)) > MOST_COLUMNS:
+        raise InputError(
+            f"The reference has {n:,} columns to learn, but at most {MOST_COLUMNS:,} can be learnt in reasonable time "
+            "(1,000 take minutes, 10,000 would take hours). "
+            "Hint: --columns a,b,c names those that matter; the others pass through."
+        )
 
 
 def methods(word: str) -> str | list[str]:

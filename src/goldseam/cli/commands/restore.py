@@ -34,6 +34,7 @@ from goldseam.cli.options import (
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @click.option("--key", metavar="COLUMN", help="Column that identifies a row; it is added to the seam.")
 @click.option("--columns", metavar="LIST", help="Mend these columns only.")
+@click.option("--ordered", is_flag=True, help="The rows are a time series: the report draws columns along them.")
 @jobs_option
 @stream_options
 @reading_options

@@ -45,6 +45,7 @@ def command(files: tuple[str, ...], target: str, output: str, trust: str | None,
     import polars as pl
 
     from goldseam.cli.classifier import TableClassifier
+    from goldseam.cli.progress import working
     from goldseam.cli.session import check_output, kinds_of, opened, shown, whole_table
     from goldseam.errors import InputError, ParameterError
     from goldseam.model_file import save
@@ -71,9 +72,11 @@ def command(files: tuple[str, ...], target: str, output: str, trust: str | None,
             "n_jobs": options["jobs"],
             "class_weight": "balanced" if options["balanced"] else None,
         }
-        model = TableClassifier.train(
-            labelled.drop("goldseam row"), target, {**dict.fromkeys(dates, "passthrough"), **kinds}, settings
-        )
+        what = f"learning {target!r} from {labelled.height:,} rows"
+        with working(what, quiet=options["quiet"], say=session.console.note):
+            model = TableClassifier.train(
+                labelled.drop("goldseam row"), target, {**dict.fromkeys(dates, "passthrough"), **kinds}, settings
+            )
         save(model.to_dict(), output)
         if trust:
             _write_trust(model, labelled, options["key"], trust)
