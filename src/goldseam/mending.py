@@ -1,27 +1,32 @@
-"""Blocks in, mended blocks out: judge, decide, repair, constrain. Everything here is per row.
+"""Blocks in, mended blocks out: judge, decide, repair, constrain. Everything here is per row, given a table's `Levels`.
 
 `Mender` joins what the restorer learnt; `mend` takes rows through it. Cells are the modelled ones, in table order.
+
+A table that is noisy throughout is another world: there the experts' calibration is learnt anew from calibration rows with
+the same noise (`Mender.for_table`), so that a noisy row is not damaged by that alone, and its believed cells are denoised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.constraints import Constraints
+from goldseam.denoising import Denoiser, TableNoise
 from goldseam.discovery import FineCells
 from goldseam.errors import ParameterError
-from goldseam.evidence import Evidence, Findings, Repairs
+from goldseam.evidence import Evidence, Findings, Repairs, recalibrate
+from goldseam.outside import Outside
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import CAUSES
 from goldseam.separation.encoding import to_values
 from goldseam.separation.reference import Reference
 
-__all__ = ["Mended", "Mender", "Policy", "joined"]
+__all__ = ["Levels", "Mended", "Mender", "Policy", "joined"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -31,8 +36,26 @@ NO_CAUSE: Final = -1
 MISSING_CELL, CORRUPT, NOISE, UNSEEN_CELL, REFUSED = range(len(CAUSES))
 N_DONORS: Final = 3
 RARE: Final = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
+MOST_HIDDEN: Final = 0.6
+DISTRUST: Final = -1.0
 Action = Literal["repair", "flag", "quarantine"]
 ACTIONS: Final = ("repair", "flag", "quarantine")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What belongs to a table as a whole: the p-value up to which cells are suspect (FDR), and its noise."""
+
+    cell_p_value: float | None = None
+    noise: TableNoise | None = None
+
+    @property
+    def noisy(self) -> bool:
+        """Whether observed cells are to be denoised."""
+        return self.noise is not None and self.noise.acts
+
+
+ALL_QUIET: Final = Levels()
 
 
 @dataclass(frozen=True)
@@ -99,6 +122,22 @@ class Mended:
         return replace(self, donors=np.where(self.donors >= 0, rows[np.maximum(self.donors, 0)], -1))
 
 
+T = TypeVar("T", Findings, Repairs, Blocks)
+
+
+def _patched(all_rows: T, some: T, rows: Ints) -> T:
+    """The same with some rows replaced."""
+    values: dict[str, Any] = {}
+    for name, value in vars(all_rows).items():
+        part = getattr(some, name)
+        if isinstance(value, Blocks):
+            values[name] = _patched(value, part, rows)
+        else:
+            values[name] = value.copy()
+            values[name][rows] = part
+    return replace(all_rows, **values)
+
+
 def joined(parts: Sequence[Mended]) -> Mended:
     """Consecutive parts as one."""
     columns = {
@@ -120,10 +159,54 @@ class Mender:
     reference: Reference
     constraints: Constraints
     policy: Policy
+    calibration: Blocks
+    coverage: float
+    denoiser: Denoiser | None = None
+    outside: Outside | None = None
 
-    def mend(self, blocks: Blocks, cell_p_value: float | None = None) -> Mended:
-        """Judge and repair rows. With `cell_p_value`, cells up to it are suspect, whatever the row's own p-value."""
-        evidence = self.evidence
+    def for_table(self, levels: Levels) -> Callable[[Blocks], Mended]:
+        """How to mend the rows of a table with these levels."""
+        noisy = self.noisy_evidence(levels.noise) if levels.noise is not None and levels.noisy else None
+        return lambda blocks: self.mend(blocks, levels, noisy)
+
+    def noisy_evidence(self, noise: TableNoise) -> Evidence:
+        """The evidence for rows with this noise; the last one is kept."""
+        assert self.denoiser is not None
+        kept = vars(self).setdefault("_last_noisy", {})
+        key = (noise.shares.tobytes(), noise.sigma.tobytes(), noise.flip.tobytes())
+        if key not in kept:
+            rng = np.random.default_rng(self.denoiser.field.seed)
+            rows = self.denoiser.add_noise(self.calibration, noise, rng)
+            kept.clear()
+            kept[key] = recalibrate(self.evidence, rows, self.coverage, rng)
+        evidence: Evidence = kept[key]
+        return evidence
+
+    def hidden(self, found: Findings) -> Flags:
+        """Numbers that the evidence distrusts: those of flagged rows with even odds of damage, at most three fifths."""
+        at = self.evidence.layout.number_cells
+        scores = np.where(found.flagged[:, None], found.cell_scores, -np.inf)
+        kth = np.sort(scores, axis=1)[:, [scores.shape[1] - 1 - int(MOST_HIDDEN * scores.shape[1])]]
+        return np.asarray(((scores > DISTRUST) & (scores > kth))[:, at])
+
+    def mend(self, blocks: Blocks, levels: Levels = ALL_QUIET, noisy: Evidence | None = None) -> Mended:
+        """Judge and repair rows. With `levels.cell_p_value`, cells up to it are suspect, whatever the row's own p-value;
+        with `levels.noise`, rows that have it are judged by the evidence for `noisy` rows, and denoised."""
+        by_cell = levels.cell_p_value is not None
+        found, repairs = self._judged(self.evidence, blocks, levels.cell_p_value)
+        loud = np.zeros(len(blocks), dtype=bool)
+        if noisy is not None and self.denoiser is not None and levels.noise is not None:
+            level = self.denoiser.levels_of_rows(blocks, self.hidden(found), levels.noise)
+            loud = level > 0
+            if loud.any():
+                rows = np.flatnonzero(loud)
+                part = blocks.take(rows)
+                parts = self._judged(noisy, part, levels.cell_p_value)
+                cleaned = self._denoised(part, level[rows], levels.noise, *parts)
+                found, repairs = _patched(found, parts[0], rows), _patched(repairs, cleaned, rows)
+        return self._decided(blocks, found, repairs, loud, by_cell=by_cell)
+
+    def _judged(self, evidence: Evidence, blocks: Blocks, cell_p_value: float | None) -> tuple[Findings, Repairs]:
         rows = evidence.rows(blocks)
         found = evidence.findings(rows)
         if cell_p_value is not None:
@@ -131,23 +214,39 @@ class Mender:
             suspect = (p_values <= cell_p_value) & ~rows.missing
             flagged = np.asarray(suspect.any(axis=1))
             found = replace(found, cell_p_values=p_values, suspect=suspect, flagged=flagged)
-        scores = np.where(found.flagged[:, None], found.cell_scores, -np.inf)
-        repairs = evidence._apply(blocks, rows, found, evidence.mend(rows, scores))
-        return self._decided(blocks, rows.missing, found, repairs, by_cell=cell_p_value is not None)
+        repairs = evidence.repairs(blocks, rows, found)
+        return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)
 
-    def _decided(self, blocks: Blocks, missing: Flags, found: Findings, repairs: Repairs, *, by_cell: bool) -> Mended:
+    def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, found: Findings, repairs: Repairs) -> Repairs:
+        """Suspect cells as the evidence repairs them; all others, gaps too, as the denoiser believes them."""
+        assert self.denoiser is not None
+        layout = self.evidence.layout
+        suspect = (found.suspect[:, layout.number_cells], found.suspect[:, layout.category_cells])
+        clean = self.denoiser.restore(blocks, level, noise, suspect, self.coverage)
+        stands = (repairs.changed & found.suspect)[:, layout.number_cells]
+        numbers = np.where(stands, repairs.blocks.numbers, np.where(suspect[0], blocks.numbers, clean.blocks.numbers))
+        old = (repairs.changed & found.suspect)[:, layout.category_cells]
+        codes = np.where(old, repairs.blocks.codes, np.where(suspect[1], blocks.codes, clean.blocks.codes))
+        same = (numbers == blocks.numbers) | (np.isnan(numbers) & np.isnan(blocks.numbers))
+        return Repairs(
+            Blocks(numbers, codes.astype(np.int32)), layout.join(~same, codes != blocks.codes), repairs.refused,
+            np.where(stands, repairs.low, clean.low), np.where(stands, repairs.high, clean.high),
+        )  # fmt: skip
+
+    def _decided(self, blocks: Blocks, found: Findings, repairs: Repairs, loud: Flags, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.
 
-        A rare cell of a flagged row that is not suspect itself may be drawn in towards what its neighbours say: cause
-        `noise`.
+        Cells of noisy (`loud`) rows, and rare cells of flagged rows, that are not suspect themselves may be drawn in
+        towards what their neighbours say: cause `noise`.
         """
         evidence, policy = self.evidence, self.policy
-        unseen = evidence.layout.unseen(blocks)
+        unseen, missing = evidence.layout.unseen(blocks), evidence.layout.unusable(blocks)
         suspect = found.suspect
         quarantined = np.asarray((suspect & policy.quarantine).any(axis=1))
         worth = found.probabilities >= policy.least_probability
         drawn_in = (found.cell_p_values <= RARE) & (not by_cell)
-        allowed = (suspect | drawn_in) & worth & ~policy.flag & ~quarantined[:, None]
+        allowed = ((suspect | drawn_in) & worth) | (loud[:, None] & ~suspect)
+        allowed &= ~policy.flag & ~quarantined[:, None]
         changed = repairs.changed & (missing | allowed)
         numbers, feasible = self._constrained(repairs, changed)
         changed &= feasible[:, None] | missing
@@ -161,7 +260,7 @@ class Mender:
         touched = cause != NO_CAUSE
         at = evidence.layout.number_cells
         return Mended(
-            mended, found.row_p_values, found.flagged, suspect, changed, cause,
+            mended, found.row_p_values, found.flagged | loud, suspect, changed, cause,
             np.where(missing, np.nan, found.cell_p_values), np.where(missing, np.nan, found.probabilities),
             np.where(changed[:, at], repairs.low, np.nan), np.where(changed[:, at], repairs.high, np.nan),
             self._donors(blocks, touched), quarantined,

@@ -55,6 +55,8 @@ STORABLE: Final = frozenset(
         "conditional.layout.Layout",
         "conditional.marginals.Marginals",
         "constraints.Constraints",
+        "denoising.Denoiser",
+        "denoising.TableNoise",
         "discovery.FineCells",
         "evidence.calibration.Calibration",
         "evidence.interface.Statement",

@@ -10,9 +10,9 @@ What happens to a row, in order (each step is per row; see `Levels` for the two 
 
 from __future__ import annotations
 
-import platform
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Final, Literal, Self
 
 import numpy as np
@@ -21,21 +21,23 @@ from sklearn.base import BaseEstimator, OutlierMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from goldseam import __version__, model_file
+from goldseam import model_file
 from goldseam.audit import Audit, Outcome, audit
 from goldseam.constraints import Constraints
 from goldseam.contamination import believed_rows, features
-from goldseam.discovery import benjamini_hochberg, count_p_values, fit_fine_cells
+from goldseam.denoising import Denoiser, TableNoise, fit_denoiser, given_noise
+from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import InputError, ParameterError
 from goldseam.evidence import Evidence, Prior, fit_evidence
 from goldseam.explanation import Explanation, explain_row
-from goldseam.mending import Mended, Mender, Policy, joined
+from goldseam.field import learn_field
+from goldseam.mending import Levels, Mended, Mender, Policy, joined
+from goldseam.outside import fit_outside
+from goldseam.record import facts_of, histograms, promise, seam_of
+from goldseam.sampling import RowSample, check_reference, donor_reference, split_rows
 from goldseam.schema import Blocks, Schema
-from goldseam.seam import CAUSES, Restoration, Seam
-from goldseam.separation.encoding import category_columns, learn_scaling, to_values
-from goldseam.separation.reference import Reference
-from goldseam.separation.tree import AttributeTree
+from goldseam.seam import Restoration
 from goldseam.tables import Table
 from goldseam.validation import fit_blocks, new_blocks
 from goldseam.witnesses import TreeWitness, fit_tree_witness
@@ -43,26 +45,13 @@ from goldseam.witnesses import TreeWitness, fit_tree_witness
 __all__ = ["Levels", "Restorer"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 LEAST_ROWS: Final = 10
-CALIBRATION_SHARE: Final = 0.25
-AUDIT_SHARE: Final = 0.1
-LEAST_AUDIT: Final = 40
-MOST_AUDIT: Final = 400
-MOST_DONORS: Final = 2000
-MOST_CALIBRATION: Final = 2000
-MOST_REFERENCE: Final = 20_000
-HISTOGRAM_BINS: Final = 30
-SOURCES: Final = ("conditional", "boosted", "tree")
+SURVEYED: Final = 1000
+SOURCES: Final = ("conditional", "boosted", "field", "tree")
+EXPERTS: Final = {"Gaussian": "conditional", "Boosted": "boosted", "UnitSource": "field"}
 SCOPE: Final = "rows exchangeable with the reference; on average over reference and incoming rows"
-
-
-@dataclass(frozen=True)
-class Levels:
-    """What belongs to a table as a whole: the p-value below which cells are suspect (FDR), and its noise levels."""
-
-    cell_p_value: float | None = None
-    noise: tuple[tuple[str, float], ...] = ()
 
 
 class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
@@ -74,10 +63,15 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         With `error_control="row"` the share of clean rows that may be flagged; with "fdr" the share of suspected cells
         that may in fact be fine.
     error_control : {"row", "fdr"}, default "row"
-    method : "auto" or list of {"conditional", "boosted", "tree"}, default "auto"
-        Sources of evidence. "conditional" is the Gaussian expert, which always takes part; "boosted" adds boosted trees
-        per column, slower, and worth it where columns depend on each other nonlinearly; "tree" adds the attribute tree,
-        which sees overwritten segments. "auto" takes boosted trees for 3 to 60 columns, and the tree for grids.
+    method : "auto" or list of {"conditional", "boosted", "field", "tree"}, default "auto"
+        Sources of evidence. "conditional" is the Gaussian expert, fast; "boosted" are boosted trees per column, slower,
+        and worth it where columns depend on each other nonlinearly; "field" is the mixed field; "tree" is the attribute
+        tree, which sees overwritten segments and needs one of the others beside it. "auto" tries the experts (boosted
+        trees for 3 to 60 columns), keeps those that pay on calibration rows (`audit_` says what each gained), and takes
+        the tree for grids.
+    repairer : scikit-learn imputer, optional
+        Fills suspected cells and gaps instead of the experts. Unfitted, it is cloned and fitted on the reference; fitted,
+        it is used as it is, which needs columns that are all numbers. A model with one cannot be saved.
     kinds : mapping of column to kind, optional
         Overrules what is inferred, for example ``{"zip": "categorical"}``.
     groups : mapping of name to columns, optional
@@ -96,6 +90,11 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         Strings that mean "not observed".
     max_levels : int, default 50
         Most states of a category.
+    denoise : {"auto", False} or mapping of column to level, default "auto"
+        "auto" lets `restore` and `survey` look whether rows of a table are noisy throughout, more than clean calibration
+        rows ever seemed, and then draws the cells of noisy rows in to what the mixed field believes (up to 300 columns).
+        A mapping gives standard deviations in own units and flip rates of categories. `transform`, which sees every row
+        alone, acts on given levels only.
     audit : bool, default True
         Damage held-out reference rows on purpose and measure what is found and mended.
     coverage : float, default 0.9
@@ -135,6 +134,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         alarm_rate: float = 0.05,
         error_control: Literal["row", "fdr"] = "row",
         method: str | Sequence[str] = "auto",
+        repairer: Any = None,
         kinds: Mapping[str, str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
         grid_shape: tuple[int, int] | None = None,
@@ -144,6 +144,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         costs: float | Mapping[str, float] | None = None,
         missing_values: Sequence[str] = (),
         max_levels: int = 50,
+        denoise: str | bool | Mapping[str, float] = "auto",
         audit: bool = True,
         coverage: float = 0.9,
         n_jobs: int | None = None,
@@ -153,6 +154,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         self.alarm_rate = alarm_rate
         self.error_control = error_control
         self.method = method
+        self.repairer = repairer
         self.kinds = kinds
         self.groups = groups
         self.grid_shape = grid_shape
@@ -162,6 +164,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         self.costs = costs
         self.missing_values = missing_values
         self.max_levels = max_levels
+        self.denoise = denoise
         self.audit = audit
         self.coverage = coverage
         self.n_jobs = n_jobs
@@ -182,20 +185,20 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         return self._fit_rows(blocks, schema, rng)
 
     def _fit_rows(self, blocks: Blocks, schema: Schema, rng: np.random.Generator) -> Self:
-        _check_reference(blocks, schema)
+        check_reference(blocks, schema)
         self.schema_ = schema
         rows = self._trusted_rows(blocks, rng)
-        fitting, calibration, held_out = _split(rows, rng, self.audit)
+        fitting, calibration, held_out = split_rows(rows, rng, self.audit)
         self.mender_ = self._learn(blocks, schema, fitting, calibration, rng)
         self.reference_rows_ = fitting[: len(self.mender_.reference)]
-        self.histograms_ = _histograms(blocks.take(fitting), schema)
+        self.histograms_ = histograms(blocks.take(fitting), schema)
         self.offset_ = -_row_threshold(self.mender_.evidence, self.alarm_rate)
         self.row_counts_ = {
             "reference": len(blocks), "fit": fitting.size, "calibration": calibration.size,
             "audited": held_out.size, "distrusted": len(blocks) - rows.size,
         }  # fmt: skip
         self.audit_ = self._audited(blocks, fitting, held_out, rng)
-        self.fingerprint_ = model_file.fingerprint(self.mender_)
+        self.fingerprint_ = model_file.fingerprint(replace(self.mender_, outside=None))
         return self
 
     def _check_parameters(self) -> None:
@@ -205,6 +208,12 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         _one_of("reference", self.reference, ("clean", "contaminated"))
         for name in [] if self.method == "auto" else self.method:
             _one_of("method", name, SOURCES)
+        if self.method != "auto" and not set(self.method) - {"tree"}:
+            raise ParameterError(
+                f"method needs at least one of 'conditional', 'boosted', 'field' besides the tree; got {self.method!r}."
+            )
+        if not isinstance(self.denoise, Mapping):
+            _one_of("denoise", self.denoise, ("auto", False))
 
     def _learn(
         self,
@@ -214,16 +223,33 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         calibration: NDArray[np.int64],
         rng: np.random.Generator,
     ) -> Mender:
-        boosted = None if self.method == "auto" else "boosted" in self.method
-        reference = blocks.take(fitting)
+        reference, rest = blocks.take(fitting), blocks.take(calibration)
+        own = rng.spawn(3)
+        denoiser = fit_denoiser(reference, rest, schema, own[0]) if self.denoise is not False else None
+        if isinstance(self.denoise, Mapping) and denoiser is None:
+            raise InputError(_cannot_denoise(schema, len(rest)))
         evidence = fit_evidence(
-            reference, blocks.take(calibration), schema, boosted=boosted, prior=self._prior(schema),
-            witnesses=self._witnesses(reference, schema, rng), alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng,
+            reference, rest, schema, prior=self._prior(schema), witnesses=self._witnesses(reference, schema, rng),
+            alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng, **self._experts(reference, schema, denoiser, own[1]),
         )  # fmt: skip
+        outside = None
+        if self.repairer is not None:
+            outside = fit_outside(self.repairer, reference, rest, schema, self.coverage, own[2])
         return Mender(
-            evidence, schema, fit_fine_cells(evidence, blocks.take(calibration), rng), _donor_reference(reference, schema),
-            Constraints.of(self.constraints, schema), Policy.of(self.policy, self.costs, schema),
+            evidence, schema, fit_fine_cells(evidence, rest, rng), donor_reference(reference, schema),
+            Constraints.of(self.constraints, schema), Policy.of(self.policy, self.costs, schema), rest, self.coverage,
+            denoiser, outside,
         )  # fmt: skip
+
+    def _experts(
+        self, reference: Blocks, schema: Schema, denoiser: Denoiser | None, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Which experts the evidence is to have."""
+        if self.method == "auto":
+            return {"choose": True, "sources": [] if denoiser is None else [denoiser.field]}
+        wanted = set(self.method)
+        field = [] if "field" not in wanted else [denoiser.field if denoiser else learn_field(reference, schema, rng)]
+        return {"gaussian": "conditional" in wanted, "boosted": "boosted" in wanted, "sources": field}
 
     def _witnesses(self, reference: Blocks, schema: Schema, rng: np.random.Generator) -> tuple[TreeWitness, ...]:
         wanted = self.grid_shape is not None if self.method == "auto" else "tree" in self.method
@@ -258,26 +284,49 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             return Audit(rows=counts)
         clean = blocks.take(held_out)
         lines, columns = audit(self._outcome, clean, blocks.take(fitting), self.schema_, rng)
-        return Audit(tuple(lines), tuple(columns), (), counts, tuple(self._promises(clean, lines)))
+        sources = tuple(self._accounts(clean))
+        return Audit(tuple(lines), tuple(columns), sources, counts, tuple(self._promises(clean, lines)))
+
+    def _accounts(self, clean: Blocks) -> Iterator[dict[str, Any]]:
+        """What each expert gained when it was weighed, and what a thousand of its answers cost."""
+        evidence = self.mender_.evidence
+        unweighed = ((type(one).__name__, float("nan"), True) for one in evidence.sources)
+        weighed = evidence.accounts or tuple(unweighed)
+        used = iter(evidence.sources)
+        scores = evidence.marginals.score(clean)
+        nothing = np.zeros((len(clean), evidence.layout.n_cells), dtype=bool)
+        for name, gain, stays in weighed:
+            seconds = None
+            if stays:
+                source = next(used)
+                start = time.perf_counter()
+                source.predict(source.prepare(clean, scores), nothing, np.arange(len(clean)))
+                seconds = (time.perf_counter() - start) * 1000.0 / len(clean)
+            yield {
+                "name": EXPERTS.get(name, name),
+                "used": stays,
+                "gain": None if np.isnan(gain) else gain,
+                "seconds": seconds,
+            }
 
     def _promises(self, clean: Blocks, lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         promises = []
         if self.error_control == "row":
             measured = float(self._outcome(clean).flagged.mean())
-            promises.append(_promise("row alarm rate", self.alarm_rate, measured, len(clean), SCOPE))
+            promises.append(promise("row alarm rate", self.alarm_rate, measured, len(clean), SCOPE))
         else:
             wrong = sum(line["false_cells"] for line in lines)
             cells = sum(line["suspect_cells"] for line in lines)
-            promises.append(_promise("false discovery rate", self.alarm_rate, wrong / max(cells, 1), cells, SCOPE))
+            promises.append(promise("false discovery rate", self.alarm_rate, wrong / max(cells, 1), cells, SCOPE))
         errors = [line for line in lines if line["kind"] != "noise"]
         inside, cells = (sum(line[key] for line in errors) for key in ("covered_cells", "interval_cells"))
         if cells:
             scope = "numbers that were changed, rightly or not; rows of small noise apart"
-            promises.append(_promise("interval coverage", self.coverage, inside / cells, cells, scope))
+            promises.append(promise("interval coverage", self.coverage, inside / cells, cells, scope))
         return promises
 
     def _outcome(self, blocks: Blocks) -> Outcome:
-        mended = self._mended(blocks, self._levels_of([blocks]))
+        mended = self._mended(blocks, self._levels_of([blocks], noise=True))
         return Outcome(mended.blocks, mended.flagged, mended.suspect, mended.changed, mended.low, mended.high)
 
     # --- restore ----------------------------------------------------------------------------------------------------
@@ -294,13 +343,15 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         return self._restored(table, levels, first_row, repair=False)
 
     def restore_stream(self, tables: Iterable[Any], *, levels: Levels | None = None) -> Iterator[Restoration]:
-        """Restore a table that comes in batches. Noise and FDR thresholds need `levels` from a first pass (`survey`)."""
+        """Restore a table that comes in batches. Noise and FDR thresholds need `levels` from a first pass (`survey`);
+        without them no row is denoised, unless noise was given."""
         check_is_fitted(self)
         if levels is None and self.error_control == "fdr":
             raise ParameterError(
                 'error_control="fdr" needs levels for a stream. Hint: levels=restorer.survey(batches).'
             )
         first_row = 0
+        levels = self._levels_of([]) if levels is None else levels
         for table in tables:
             result = self.restore(table, levels=levels, first_row=first_row)
             first_row += result.incoming.n_rows
@@ -309,7 +360,8 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def survey(self, tables: Iterable[Any]) -> Levels:
         """The levels of a table that comes in batches: what cannot be known from one row alone."""
         check_is_fitted(self)
-        return self._levels_of(Table.read(table, self.missing_values).encode(self.schema_) for table in tables)
+        encoded = (Table.read(table, self.missing_values).encode(self.schema_) for table in tables)
+        return self._levels_of(encoded, noise=True)
 
     def fit_restore(self, X: Any, *, n_folds: int = 5) -> Restoration:
         """Restore a table without a reference: every row by a model that has not seen it.
@@ -324,14 +376,15 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         fold = rng.permutation(len(blocks)) % n_folds
         parts = [self._judged_by_others(blocks, fold == k, rng) for k in range(n_folds)]
         order = np.argsort(np.concatenate([np.flatnonzero(fold == k) for k in range(n_folds)]))
-        return self._restoration(table, joined(parts).take(order), Levels(), 0, repair=True)
+        levels = self._levels_of([blocks], noise=True)
+        return self._restoration(table, joined(parts).take(order), levels, 0, repair=True)
 
     def _judged_by_others(self, blocks: Blocks, mine: NDArray[np.bool_], rng: np.random.Generator) -> Mended:
         model = clone(self).set_params(audit=False)
         others = np.flatnonzero(~mine)
         model._fit_rows(blocks.take(others), self.schema_, rng)
         part = blocks.take(np.flatnonzero(mine))
-        mended = model._mended(part, model._levels_of([part]))
+        mended = model._mended(part, model._levels_of([part], noise=True))
         return mended.with_donors(others)
 
     def transform(self, X: Any) -> Any:
@@ -345,15 +398,15 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         incoming = Table.read(table, self.missing_values)
         blocks = incoming.encode(self.schema_)
-        levels = self._levels_of([blocks]) if levels is None else levels
+        levels = self._levels_of([blocks], noise=True) if levels is None else levels
         mended = self._mended(blocks, levels)
         return self._restoration(incoming, mended, levels, first_row, repair=repair)
 
     def _mended(self, blocks: Blocks, levels: Levels) -> Mended:
-        def work(rows: slice) -> Mended:
-            return self.mender_.mend(blocks.take(rows), levels.cell_p_value)
-
-        mended = joined(map_row_blocks(work, len(blocks), n_jobs=self.n_jobs, block=512))
+        mend = self.mender_.for_table(levels)
+        mended = joined(
+            map_row_blocks(lambda rows: mend(blocks.take(rows)), len(blocks), n_jobs=self.n_jobs, block=512)
+        )
         return mended.with_donors(self.reference_rows_)
 
     def features(self, blocks: Blocks, *, soft: bool = True) -> Floats:
@@ -375,15 +428,34 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         out[:, first:] = np.where(changed, levels, hard[:, first:])
         return out
 
-    def _levels_of(self, batches: Iterable[Blocks]) -> Levels:
-        if self.error_control == "row":
-            return Levels()
-        counts = count_p_values(np.empty(0))
-        for blocks in batches:
-            found = self.mender_.evidence.judge(blocks, self.n_jobs)
-            p_values = self.mender_.fine.p_values(found.row_scores, found.cell_scores)
-            counts += count_p_values(p_values[np.isfinite(found.cell_scores)])
-        return Levels(cell_p_value=benjamini_hochberg(counts, self.alarm_rate))
+    def _levels_of(self, batches: Iterable[Blocks], *, noise: bool = False) -> Levels:
+        """One pass over a table: its FDR threshold, and with `noise` its noise, from a sample of its rows."""
+        evidence, fine = self.mender_.evidence, self.mender_.fine
+        counts, sample = count_p_values(np.empty(0)), RowSample(SURVEYED)
+        noise = noise and self.denoise == "auto" and self.mender_.denoiser is not None
+        by_cell = self.error_control == "fdr"
+        for blocks in batches if by_cell or noise else ():
+            if noise:
+                sample.add(blocks)
+            if by_cell:
+                counts += _counted(evidence, fine, blocks, self.n_jobs)
+        found = self._noise_of(sample.rows) if noise and sample.rows is not None else self._given_noise()
+        if by_cell and found is not None and found.acts and sample.rows is not None:
+            noisy = self.mender_.noisy_evidence(found)
+            counts = _counted(noisy, fine, sample.rows, self.n_jobs)
+        return Levels(benjamini_hochberg(counts, self.alarm_rate) if by_cell else None, found)
+
+    def _noise_of(self, rows: Blocks) -> TableNoise:
+        denoiser = self.mender_.denoiser
+        assert denoiser is not None
+        found = denoiser.survey(rows, np.zeros(rows.numbers.shape, dtype=bool))
+        if not found.acts:
+            return found
+        hidden = self.mender_.hidden(self.mender_.evidence.judge(rows, self.n_jobs))
+        return denoiser.survey(rows, hidden)
+
+    def _given_noise(self) -> TableNoise | None:
+        return given_noise(self.schema_, self.denoise) if isinstance(self.denoise, Mapping) else None
 
     def _in_schema(self, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
         out = np.zeros((len(cells), len(self.schema_.columns)), dtype=bool)
@@ -395,54 +467,12 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     ) -> Restoration:
         changed = self._in_schema(mended.changed)
         proposed = Table.read(incoming.decode(self.schema_, mended.blocks, changed), self.missing_values)
-        seam = self._seam(incoming, proposed, mended, first_row)
-        facts = self._facts(levels, first_row, quarantined=int(mended.quarantined.sum()))
+        seam = seam_of(incoming, proposed, mended, self.mender_.evidence.layout, self.schema_, first_row)
+        facts = facts_of(self, levels, first_row, quarantined=int(mended.quarantined.sum()))
         return Restoration(
             incoming, self.schema_, mended.blocks, changed if repair else np.zeros_like(changed),
             self._in_schema(mended.suspect), seam, mended.row_p_values, facts,
         )  # fmt: skip
-
-    def _seam(self, before: Table, after: Table, mended: Mended, first_row: int) -> Seam:
-        rows, cells = np.nonzero(mended.cause >= 0)
-        number_of = np.full(mended.cause.shape[1], -1)
-        number_of[self.mender_.evidence.layout.number_cells] = np.arange(mended.low.shape[1])
-        column = number_of[cells]
-        low, high = (_of_numbers(side, rows, column) for side in (mended.low, mended.high))
-        donors = [[int(i) for i in near if i >= 0] or None for near in mended.donors[rows]]
-        return Seam.of_cells(
-            before, after, self.schema_, rows, np.asarray(self.schema_.modelled_positions)[cells], first_row=first_row,
-            cause=np.array(CAUSES, dtype=object)[mended.cause[rows, cells]], low=low, high=high,
-            p_value=mended.p_values[rows, cells], probability=mended.probabilities[rows, cells], donors=donors,
-        )  # fmt: skip
-
-    def _facts(self, levels: Levels, first_row: int, **more: Any) -> dict[str, Any]:
-        return {
-            "promises": [dict(promise) for promise in self.audit_.promises],
-            "levels": {"cell_p_value": levels.cell_p_value, "noise": dict(levels.noise)},
-            "audit": self.audit_.to_dict(),
-            "reference": {
-                "rows": self.row_counts_["reference"],
-                "columns": self.histograms_,
-                "trust": self._trust_counts(),
-            },
-            "grid_shape": list(self.grid_shape) if self.grid_shape else None,
-            "first_row": first_row,
-            "how": {
-                "call": repr(self),
-                "model": self.fingerprint_,
-                "seed": self.random_state if isinstance(self.random_state, int) else None,
-                "versions": {"goldseam": __version__, "python": platform.python_version(), "numpy": np.__version__},
-            },
-            **more,
-        }
-
-    def _trust_counts(self) -> dict[str, Any] | None:
-        """How far the rows of a contaminated reference are trusted, for pictures."""
-        if self.reference == "clean":
-            return None
-        counts, edges = np.histogram(self.reference_trust_, bins=20, range=(0.0, 1.0))
-        distrusted = self.row_counts_["distrusted"]
-        return {"edges": edges.tolist(), "counts": counts.tolist(), "distrusted": distrusted}
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
@@ -499,64 +529,9 @@ def _in_open_interval(name: str, value: float) -> None:
         raise ParameterError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
 
 
-def _one_of(name: str, value: object, allowed: Sequence[str]) -> None:
+def _one_of(name: str, value: object, allowed: Sequence[object]) -> None:
     if value not in allowed:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-
-
-def _check_reference(blocks: Blocks, schema: Schema) -> None:
-    if len(blocks) < LEAST_ROWS:
-        raise InputError(
-            f"A reference needs at least {LEAST_ROWS} rows to learn and calibrate from; got {len(blocks)} "
-            f"(n_samples={len(blocks)}). Hint: give more clean rows."
-        )
-    if not schema.modelled_positions:
-        raise InputError("No column of the reference can be modelled: all are constant, dates or free text.")
-
-
-def _split(rows: NDArray[np.int64], rng: np.random.Generator, audited: bool) -> tuple[NDArray[np.int64], ...]:
-    """Rows to fit, to calibrate and to audit on, disjoint."""
-    order = rng.permutation(rows)
-    n_calibration = int(np.clip(round(CALIBRATION_SHARE * rows.size), min(20, rows.size // 2), MOST_CALIBRATION))
-    n_audit = int(np.clip(round(AUDIT_SHARE * rows.size), LEAST_AUDIT, MOST_AUDIT))
-    n_audit = n_audit if audited and rows.size >= 5 * LEAST_AUDIT else 0
-    held_out = order[n_calibration : n_calibration + n_audit]
-    return np.sort(order[n_calibration + n_audit :][:MOST_REFERENCE]), np.sort(order[:n_calibration]), np.sort(held_out)
-
-
-def _promise(name: str, nominal: float, measured: float, n: int, scope: str) -> dict[str, Any]:
-    sd = float(np.sqrt(nominal * (1.0 - nominal) / max(n, 1)))
-    return {"name": name, "nominal": nominal, "measured": measured, "sd": sd, "n": n, "scope": scope}
-
-
-def _donor_reference(blocks: Blocks, schema: Schema) -> Reference:
-    """The first reference rows, laid out for the search of nearest ones."""
-    values = to_values(blocks.take(slice(0, MOST_DONORS)), schema)
-    is_category = category_columns(schema)
-    center, scale = learn_scaling(values, is_category, "robust")
-    return Reference(values, AttributeTree.interval(values.shape[1]), center, scale, is_category)
-
-
-def _histograms(blocks: Blocks, schema: Schema) -> dict[str, dict[str, list[Any]]]:
-    """How the reference's columns are distributed, for pictures."""
-    out: dict[str, dict[str, list[Any]]] = {}
-    for j, column in enumerate(schema.numbers):
-        seen = blocks.numbers[:, j]
-        counts, edges = np.histogram(seen[~np.isnan(seen)], bins=HISTOGRAM_BINS)
-        out[column.name] = {"edges": edges.tolist(), "counts": counts.tolist()}
-    for j, column in enumerate(schema.categories):
-        codes = blocks.codes[:, j]
-        counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))
-        out[column.name] = {"levels": [str(level) for level in column.levels], "counts": counts.tolist()}
-    return out
-
-
-def _of_numbers(values: Floats, rows: NDArray[np.int64], column: NDArray[np.int64]) -> Floats:
-    """Values of number cells; NaN for cells of categories (column -1)."""
-    out = np.full(rows.size, np.nan)
-    known = column >= 0
-    out[known] = values[rows[known], column[known]]
-    return out
 
 
 def _group_order(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[int]:
@@ -582,3 +557,18 @@ def _row_threshold(evidence: Evidence, alarm_rate: float) -> float:
     scores = evidence.calibration.row_scores
     allowed = int(np.floor(alarm_rate * (scores.size + 1) + 1e-9)) - 1
     return float(scores[-1 - allowed]) if allowed >= 0 else float("inf")
+
+
+def _counted(evidence: Evidence, fine: FineCells, blocks: Blocks, n_jobs: int | None) -> Ints:
+    """How many observed cells have which p-value."""
+    found = evidence.judge(blocks, n_jobs)
+    p_values = fine.p_values(found.row_scores, found.cell_scores)
+    return count_p_values(p_values[np.isfinite(found.cell_scores)])
+
+
+def _cannot_denoise(schema: Schema, n_calibration: int) -> str:
+    return (
+        f"denoise gives noise levels, but no field could be learnt: {len(schema.numbers)} numbers among "
+        f"{len(schema.modelled_positions)} columns and {n_calibration} calibration rows; at least 1 number, at most 300 "
+        "columns and at least 20 calibration rows are needed. Hint: denoise=False."
+    )

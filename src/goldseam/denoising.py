@@ -1,0 +1,262 @@
+"""Rows that are noisy throughout: found by how well the mixed field foresees their numbers, and denoised by it.
+
+A damaged cell is odd by itself; noise is a little of it in every cell. The field predicts each number from the others
+of its row under several stories, and every cell votes for or against each of them by its log density; no cell may say
+more than `LOUDEST`, so that a few bad cells cannot make a row noisy.
+
+===========================================================  ==========================================================
+row is clean                                                 sum_k c_k exp V_k, c learnt on clean calibration rows
+some cells are damaged, the rest is clean                    those that the evidence distrusts, drawn from anywhere
+all numbers have noise of k standard deviations              V_k = sum of clip(log p_k - log p_clean)
+===========================================================  ==========================================================
+
+A survey fits the shares of the stories to the rows of a table. Noise is acted on where at least `LEAST_SHARE` of the rows
+have it and it gains more log likelihood than samples of as many clean calibration rows do, and `LEAST_GAIN` per noisy row,
+at levels above those that clean rows themselves seem to have. The survey is the only step that looks at a table as a
+whole; its result, `TableNoise`, is kept and shown. From there on everything is per row: a row whose likeliest story is
+noise is denoised at its likeliest level. Flip rates of categories are read from the noisy rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldseam.field import Field, given_levels, learn_field
+from goldseam.field.levels import NoiseLevels
+from goldseam.field.noise import estimate_flips
+from goldseam.schema import Blocks, Schema
+
+__all__ = ["Cleaned", "Denoiser", "TableNoise", "fit_denoiser", "given_noise", "nil_noise"]
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+SIGMAS: Final = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)  # sds of the column; the first is nil
+LOUDEST: Final = 8.0
+FLIP: Final = 0.05  # assumed of categories while numbers vote
+ROUNDS: Final = 100
+SAMPLES: Final = 12
+MOST_SURVEYED: Final = 2000
+MOST_FITTED: Final = 4000
+MOST_COLUMNS: Final = 300
+PRICE: Final = 0.1  # prior share of damaged cells
+GIVEN: Final = len(SIGMAS)
+LEAST_CALIBRATION: Final = 20
+LEAST_SURVEYED: Final = 20
+LEAST_SHARE: Final = 0.15  # of the rows, that must be noisy
+LEAST_GAIN: Final = 2.0  # in log likelihood per noisy row
+NATURAL_SHARE: Final = 0.05  # of clean rows that make a level natural
+LEAST_FLIP: Final = 0.02  # above the floor
+PENALTY: Final = 0.4
+TOLERANCE: Final = 1e-5
+
+
+@dataclass(frozen=True)
+class TableNoise:
+    """The noise of a table: `shares` of its rows that are clean and that have noise of each level (none if it was given),
+    standard deviations `sigma` in own units and flip rates; what the survey gained, and the floor it had to pass."""
+
+    shares: Floats
+    sigma: Floats
+    flip: Floats
+    given: bool
+    gain: float
+    floor: float
+
+    @property
+    def acts(self) -> bool:
+        """Whether any observed cell may be changed."""
+        return bool(self.sigma.any() or self.flip.any())
+
+    def described(self, schema: Schema) -> dict[str, dict[str, Any]]:
+        """Per modelled column: value, unit and status, and the share of rows that have it."""
+        parts = [(schema.numbers, self.sigma, "sd"), (schema.categories, self.flip, "flip rate")]
+        share = 1.0 if self.given or not self.shares.size else float(self.shares[2:].sum())
+        found = "given" if self.given else "estimated"
+        return {
+            column.name: {
+                "value": float(value) if value > 0.0 else None,
+                "unit": unit,
+                "status": found if value > 0.0 else "nil" if self.given else "below_floor",
+                "share": share if value > 0.0 else None,
+            }
+            for columns, values, unit in parts
+            for column, value in zip(columns, values, strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """Denoised rows: blocks, and the intervals of all numbers (own units)."""
+
+    blocks: Blocks
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Denoiser:
+    """A field, and how clean rows vote: shares of the levels among all calibration rows and among the first half of
+    `clean_votes`; `natural` levels are those that clean rows seem to have; their flip rate is `flip_floor`."""
+
+    field: Field
+    clean: Floats
+    half: Floats
+    clean_votes: Floats
+    natural: int
+    flip_floor: float
+
+    def votes(self, blocks: Blocks, hidden: Flags, n_jobs: int = 1) -> Floats:
+        """V (n, 1 + levels): what each row's numbers say for the story that the hidden ones are damaged, and for each
+        level of noise, beside the story that all is clean."""
+        field = self.field
+        nothing = np.zeros(hidden.shape, dtype=bool)
+        plain, *noisy = (field.densities(blocks, sigma, FLIP, nothing, n_jobs=n_jobs) for sigma in SIGMAS)
+        damaged = plain.copy()
+        rows = np.flatnonzero(hidden.any(axis=1))
+        if rows.size:
+            rest = field.densities(blocks.take(rows), SIGMAS[0], FLIP, hidden[rows], n_jobs=n_jobs)
+            anywhere = np.log(PRICE) - np.log(field.atoms.range)
+            damaged[rows] = np.where(hidden[rows], anywhere, rest)
+        stories = [damaged, plain, *noisy]
+        return np.stack([np.clip(one - plain, -LOUDEST, LOUDEST).sum(axis=1) for one in stories], axis=1)
+
+    def survey(self, blocks: Blocks, hidden: Flags, n_jobs: int = 1) -> TableNoise:
+        """The noise of a table, from some of its rows; nil where it does not pass the floor, or where rows are few."""
+        if len(blocks) < LEAST_SURVEYED:
+            return nil_noise(self.field.schema)
+        votes = self.votes(blocks, hidden, n_jobs)
+        shares, gain = self._shares(votes, self.clean)
+        floor = self.floor(len(blocks)) if gain > 0.0 else 0.0
+        noisy = shares[2:].sum()
+        if noisy < LEAST_SHARE or gain <= floor + LEAST_GAIN * noisy * len(blocks):
+            return nil_noise(self.field.schema, gain, floor)
+        level = np.sqrt(shares[2:] @ np.square(SIGMAS[self.natural :]) / noisy)
+        rows = self._levels(votes, shares) > 0
+        flips = _flip_rates(self.field, blocks.take(rows), float(level))
+        passes = flips.size > 0 and flips.mean() > self.flip_floor + LEAST_FLIP
+        return TableNoise(shares, level * self.field.scale, flips * passes, False, gain, floor)
+
+    def floor(self, n_rows: int) -> float:
+        """The largest gain that samples of so many clean rows show by chance."""
+        rest = self.clean_votes[len(self.clean_votes) // 2 :]
+        rng = np.random.default_rng(self.field.seed)
+        drawn = (rest[rng.integers(len(rest), size=n_rows)] for _ in range(SAMPLES))
+        return max(self._shares(votes, self.half)[1] for votes in drawn)
+
+    def _parts(self, votes: Floats, clean: Floats) -> Floats:
+        """Likelihood of the stories, up to a factor per row: clean, damaged, and each level that is not natural."""
+        likelihood = np.exp(votes - votes.max(axis=1, keepdims=True))
+        return np.column_stack([likelihood[:, 1:] @ clean, likelihood[:, 0], likelihood[:, 1 + self.natural :]])
+
+    def _shares(self, votes: Floats, clean: Floats) -> tuple[Floats, float]:
+        """Shares of the stories in a table, and what those of noise gain in log likelihood."""
+        parts = self._parts(votes, clean)
+        shares, without = _mixed(parts), _mixed(parts[:, :2])
+        return shares, float(np.log(parts @ shares / (parts[:, :2] @ without)).sum())
+
+    def levels_of_rows(self, blocks: Blocks, hidden: Flags, noise: TableNoise) -> NDArray[np.int64]:
+        """The level of every row: an index into SIGMAS, 0 for rows that are not noisy, GIVEN where noise was given."""
+        if noise.given or not noise.acts:
+            return np.full(len(blocks), GIVEN if noise.acts else 0)
+        return self._levels(self.votes(blocks, hidden), noise.shares)
+
+    def _levels(self, votes: Floats, shares: Floats) -> NDArray[np.int64]:
+        parts = self._parts(votes, self.clean) * shares
+        noisy = parts[:, 2:].sum(axis=1) > 0.5 * parts.sum(axis=1)
+        return np.where(noisy, self.natural + parts[:, 2:].argmax(axis=1), 0)
+
+    def restore(
+        self, blocks: Blocks, level: NDArray[np.int64], noise: TableNoise, hidden: tuple[Flags, Flags], coverage: float
+    ) -> Cleaned:
+        """Noisy rows as the field believes them at their levels; hidden cells are treated as missing."""
+        numbers, codes = blocks.numbers.copy(), blocks.codes.copy()
+        low, high = np.full(numbers.shape, np.nan), np.full(numbers.shape, np.nan)
+        for one in np.unique(level):
+            rows = np.flatnonzero(level == one)
+            levels = self._noise_levels(int(one), noise)
+            done = self.field.denoise(blocks.take(rows), levels, hidden[0][rows], hidden[1][rows])
+            numbers[rows], codes[rows] = done.blocks.numbers, done.blocks.codes
+            low[rows], high[rows] = done.posterior.intervals(coverage)
+        return Cleaned(Blocks(numbers, codes), low, high)
+
+    def add_noise(self, blocks: Blocks, noise: TableNoise, rng: np.random.Generator) -> Blocks:
+        """The rows of a table with the noise of another."""
+        sigma = np.tile(noise.sigma, (len(blocks), 1))
+        if not noise.given:
+            shares = noise.shares[2:] / noise.shares[2:].sum()
+            level = rng.choice(np.array(SIGMAS[self.natural :]), size=len(blocks), p=shares)
+            sigma = level[:, None] * self.field.scale
+        numbers = blocks.numbers + sigma * rng.standard_normal(sigma.shape)
+        sizes = np.array([len(column.levels) for column in self.field.schema.categories], dtype=np.int64)
+        sizes = np.maximum(sizes, 2)
+        flipped = (rng.random(blocks.codes.shape) < noise.flip) & (blocks.codes >= 0)
+        others = (blocks.codes + 1 + rng.integers(sizes - 1, size=blocks.codes.shape)) % sizes
+        return Blocks(numbers, np.where(flipped, others, blocks.codes).astype(np.int32))
+
+    def _noise_levels(self, level: int, noise: TableNoise) -> NoiseLevels:
+        sigma = noise.sigma if level == GIVEN else SIGMAS[level] * self.field.scale
+        schema = self.field.schema
+        names = [column.name for column in schema.numbers + schema.categories]
+        return given_levels(schema, dict(zip(names, [*sigma, *noise.flip], strict=True)))
+
+
+def fit_denoiser(reference: Blocks, calibration: Blocks, schema: Schema, rng: np.random.Generator) -> Denoiser | None:
+    """Learn a field from reference rows and how clean rows vote from calibration rows.
+
+    None where there is nothing to learn from: no numbers, too few calibration rows, or a very wide table.
+    """
+    few = len(schema.numbers) == 0 or len(calibration) < LEAST_CALIBRATION
+    if few or len(schema.modelled_positions) > MOST_COLUMNS:
+        return None
+    some = reference.take(np.sort(rng.permutation(len(reference))[:MOST_FITTED]))
+    field = learn_field(some, schema, rng, penalty=PENALTY, tol=TOLERANCE)
+    rows = calibration.take(rng.permutation(len(calibration))[:MOST_SURVEYED])
+    nobody = np.empty(0)
+    votes = Denoiser(field, nobody, nobody, nobody, 1, 0.0).votes(rows, np.zeros(rows.numbers.shape, dtype=bool))
+    clean, half = (_mixed(_likelihoods(part[:, 1:])) for part in (votes, votes[: len(votes) // 2]))
+    natural = 1 + int(np.flatnonzero(clean > NATURAL_SHARE).max())
+    flips = _flip_rates(field, rows, SIGMAS[0])
+    return Denoiser(field, clean, half, votes, natural, float(flips.mean()) if flips.size else 0.0)
+
+
+def given_noise(schema: Schema, given: Mapping[str, float]) -> TableNoise:
+    """Noise that the user knows: standard deviations in own units and flip rates by column."""
+    levels = given_levels(schema, given)
+    return TableNoise(np.empty(0), levels.sigma, levels.flip, True, 0.0, 0.0)
+
+
+def nil_noise(schema: Schema, gain: float = 0.0, floor: float = 0.0) -> TableNoise:
+    """No noise: what a survey gained did not pass the floor."""
+    return TableNoise(np.empty(0), np.zeros(len(schema.numbers)), np.zeros(len(schema.categories)), False, gain, floor)
+
+
+def _likelihoods(votes: Floats) -> Floats:
+    return np.asarray(np.exp(votes - votes.max(axis=1, keepdims=True)))
+
+
+def _mixed(parts: Floats) -> Floats:
+    """EM for the weights of a mixture with known densities (rows, components).
+
+    >>> _mixed(np.array([[1.0, 0.1], [1.0, 0.2]])).round(2)
+    array([1., 0.])
+    """
+    shares = np.full(parts.shape[1], 1.0 / parts.shape[1])
+    for _ in range(ROUNDS):
+        weighted = parts * shares
+        shares = (weighted / weighted.sum(axis=1, keepdims=True)).mean(axis=0)
+    return np.asarray(shares)
+
+
+def _flip_rates(field: Field, blocks: Blocks, sigma: float) -> Floats:
+    """Estimated flip rates of the categories, given noise of `sigma` sds in the numbers."""
+    if not field.schema.categories or not len(blocks):
+        return np.zeros(len(field.schema.categories))
+    numbers, codes = field.evidence(blocks)
+    spread = np.full(numbers.shape[1], sigma)
+    return np.asarray(estimate_flips(field.potentials, field.frequencies, numbers, codes, spread))
