@@ -92,7 +92,7 @@ def main(quick: bool) -> None:
                 print(row, flush=True)
     notes = (
         "Noise known; RMSE in standardised units; coverage of mean ± 1.645 sd. 10 repeats (published loop 3, forest 4, "
-        f"miceforest 2); adult {ADULT_REPEATS} repeats (REMI, forest, miceforest 1; its spread between repeats is .0005) "
+        f"miceforest 1); adult {ADULT_REPEATS} repeats (REMI, forest, miceforest 1; its spread between repeats is .0005) "
         "with all 15,060 test rows, peers on 2,000 of them. At tau 0 observed cells are copied back. 'Published loop' is "
         "F5.1 on the same field: the field is learnt to the optimum here, which makes that loop lock in harder than it "
         "did on the reference's own field."

@@ -102,7 +102,7 @@ def table(quick, settings, title, name, reference, baseline):
             print(row, flush=True)
     notes = (
         "Noise known to field and latent class; clean training rows. SVM linear, C = 1; KNN K = 5. 10 repeats (forest 4, "
-        f"miceforest 2), adult {ADULT_REPEATS} (REMI, forest and miceforest 1; see docs/maths/field.md for the reason) "
+        f"miceforest 1), adult {ADULT_REPEATS} (REMI, forest and miceforest 1; see docs/maths/field.md for the reason) "
         "with all 15,060 test rows; KNN, and everything with gaps, on 2,000 of them as in the reference: the peers are "
         "slow. Peers as in F11.3: fitted on clean rows (adult: KNNI 3,000, REMI and forest 5,000, MICE-LR and "
         "IterativeImputer 10,000, miceforest 2,000 of them); IterativeImputer without a column's own dummies. Reference "
