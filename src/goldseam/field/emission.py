@@ -9,8 +9,7 @@ F8).
 | (F-31) as a distribution | `atom_weights`, `atom_quantiles` |
 
 The clean density of a number is the field's Gaussian, with its N(0, 1) marginal replaced by the training values. A
-wide background
-keeps values beyond the training range alive.
+wide background keeps values beyond the training range alive.
 """
 
 from __future__ import annotations

@@ -9,15 +9,11 @@
 | what a cell should be given the other believed cells | `leave_one_out` |
 
 **Departure.** The published loop takes q(u) q(v) independent of each other: a blank number and a blank category that
-determine each other
-then lock into one guess, and the probabilities are over-confident. Here the numbers are integrated out exactly: given
-the pattern of
-observed numbers with V of (F-19), the categories alone are again a pairwise field, with unary potentials h + R'V b +
-½ diag(R'VR) and
-pair potentials Phi + R'VR, where b = a + x/sigma². Loopy belief propagation runs on that field once, without an outer
-loop, and is followed
-by the exact mean and variance of the numbers given the beliefs. Numbers without noise are clamped: they leave V and
-enter the unary terms.
+determine each other then lock into one guess, and the probabilities are over-confident. Here the numbers are
+integrated out exactly: given the pattern of observed numbers with V of (F-19), the categories alone are again a
+pairwise field, with unary potentials h + R'V b + ½ diag(R'VR) and pair potentials Phi + R'VR, where b = a + x/sigma².
+Loopy belief propagation runs on that field once, without an outer loop, and is followed by the exact mean and
+variance of the numbers given the beliefs. Numbers without noise are clamped: they leave V and enter the unary terms.
 On adult with half the cells blank the log-loss of the blanks falls from 1.17 to .98. The published loop remains as
 "structured".
 """

@@ -1,8 +1,8 @@
 """Newton steps over B, a, R and h with Phi held: the stiff part of learning (F4.6).
 
 A category that is a function of a number (adult: education and education_num) makes a long narrow valley: B_ss, a_s,
-R_{s,j} and h_j
-want to grow together, and first-order steps crawl along it. Over these variables the Hessian is cheap:
+R_{s,j} and h_j want to grow together, and first-order steps crawl along it. Over these variables the Hessian is
+cheap:
 
     numbers     ½ tr(V dB V dB) + mean (da + dR d - dB M)' V (da + dR d - dB M),   V = B⁻¹, M = V gamma of each row
     categories  mean (diag p_j - p_j p_j') ⊗ f f',  f = (1, u),  one block per category j

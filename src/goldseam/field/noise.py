@@ -8,10 +8,8 @@
 | F6.4 floors, gate | `measure_floors`, `gate` |
 
 Sigma of a number and the spread of its conditional are not separately identifiable under a Gaussian prior (F6.2), so
-sigma is read from
-how well the values fall back on the values seen in training. That works for columns that repeat values; the floor,
-measured on clean
-held-out rows, says where it does not.
+sigma is read from how well the values fall back on the values seen in training. That works for columns that repeat
+values; the floor, measured on clean held-out rows, says where it does not.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@
 | (F-11), (F-14) categories | `learning_kernels.conditional_fit` |
 
 The optimiser sees one vector x: diagonal and upper triangle of B, a, R, h and the upper blocks of Phi, each pair
-once, so the plain
-inner product of two such vectors is the one (F-15) asks for. Row means are weighted means throughout (F4.8).
+once, so the plain inner product of two such vectors is the one (F-15) asks for. Row means are weighted means
+throughout (F4.8).
 """
 
 from __future__ import annotations

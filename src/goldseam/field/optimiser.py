@@ -7,13 +7,10 @@
 | F4.6 quasi-Newton with scaled variables, then exact zeros | `minimise` |
 
 Over the groups that are not zero the objective is smooth, so limited-memory BFGS on variables scaled by their
-curvature (the penalty's
-included: rare states have almost none of their own) converges fast. Proximal steps between the bursts set groups to
-zero or wake them,
-and Newton steps over the numbers' variables cut through the valley that a dependent pair of columns makes (`newton`).
-Accelerated
-proximal steps alone, the published method, need ten times as long on adult and do not settle; they are kept as the
-slow twin in the tests.
+curvature (the penalty's included: rare states have almost none of their own) converges fast. Proximal steps between
+the bursts set groups to zero or wake them, and Newton steps over the numbers' variables cut through the valley that a
+dependent pair of columns makes (`newton`). Accelerated proximal steps alone, the published method, need ten times as
+long on adult and do not settle; they are kept as the slow twin in the tests.
 """
 
 from __future__ import annotations
