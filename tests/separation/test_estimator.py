@@ -156,6 +156,19 @@ def test_missing_cells_are_filled_and_do_not_count_as_damage(fitted):
     assert np.abs(result.table[:, 10:14] - clean[:, 10:14]).mean() < 0.15
 
 
+@pytest.mark.parametrize("scores", ["continuous", "counted", "paper"])
+def test_a_node_without_an_observed_cell_is_normal(scores):
+    X = waves(np.random.default_rng(18), 100)
+    row = X[:1] + 5.0
+    row[0, :8] = np.nan
+    separator = CorruptionSeparator(scores=scores, alarm_rate=0.2).fit(X)
+    tree, p = separator.model_.reference.tree, separator.node_p_values(row)[0]
+    empty = np.array([np.isnan(row[0, tree.columns(node)]).all() for node in range(tree.n_nodes)])
+    assert empty.sum() == 3
+    assert (p[empty] == 1.0).all()
+    assert (p[~empty] < 0.05).all()
+
+
 def test_reference_with_gaps():
     rng = np.random.default_rng(3)
     X = waves(rng, 500)
@@ -308,6 +321,8 @@ def test_constant_column_is_divided_by_one():
     [
         ({"ranked_fraction": 0.0}, r"ranked_fraction must be in \(0, 1\], got 0.0"),
         ({"ranked_fraction": 1.5}, r"ranked_fraction must be in \(0, 1\], got 1.5"),
+        ({"ranked_fraction": (1.0, 0.0)}, r"ranked_fraction must be in \(0, 1\], got 0.0"),
+        ({"ranked_fraction": ()}, "several of them, got none"),
         ({"alarm_rate": 0.0}, r"alarm_rate must be in \(0, 1\), got 0.0"),
         ({"n_neighbors": 60}, r"n_neighbors must be below the number of reference rows \(40, n_samples=60\), got 60"),
         ({"n_neighbors": 0}, "n_neighbors must be at least 1, got 0"),
@@ -399,3 +414,14 @@ def test_files_whose_parts_do_not_belong_together_are_refused(fitted, tmp_path, 
     save(separator, tmp_path / "sound.seam")
     _, _, rows, _ = fitted
     np.testing.assert_array_equal(load(tmp_path / "sound.seam").transform(rows), separator.transform(rows))
+
+
+def test_of_several_ranked_fractions_the_rarest_score_counts(fitted, tmp_path):
+    _, _, rows, _ = fitted
+    X = waves(np.random.default_rng(17), 300)
+    both = CorruptionSeparator(ranked_fraction=(1.0, 0.5), alarm_rate=0.1).fit(X)
+    single = [CorruptionSeparator(ranked_fraction=a, alarm_rate=0.1).fit(X).node_p_values(rows) for a in (1.0, 0.5)]
+    np.testing.assert_array_equal(both.node_p_values(rows), np.minimum(*single))
+    save(both, tmp_path / "both.seam")
+    np.testing.assert_array_equal(load(tmp_path / "both.seam").separate(rows), both.separate(rows))
+    assert both.calibration_.rate <= 0.1

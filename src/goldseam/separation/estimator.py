@@ -85,8 +85,9 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
         How columns belong together; must follow how damage strikes. A shape such as ``(16, 16)`` is a grid.
     leaf_size : int or None
         Columns of a leaf; None is 4, below 32 columns 2.
-    ranked_fraction : float
-        Share α of the squared deviations, smallest first, that a distance keeps. Below 1 only for continuous data.
+    ranked_fraction : float or several
+        Share α of the squared deviations, smallest first, that a distance keeps. Below 1 only for continuous data. With
+        several, e.g. ``(1.0, 0.5)``, the rarest score of a node counts: more damage is seen, at about ten times the cost.
     n_neighbors : int
         Rank K of the neighbour whose distance is a row's radius.
     node_alarm_rate : float or None
@@ -157,7 +158,7 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
         tree: str | tuple[int, ...] | AttributeTree = "interval",
         *,
         leaf_size: int | None = None,
-        ranked_fraction: float = 1.0,
+        ranked_fraction: float | Sequence[float] = 1.0,
         n_neighbors: int = 5,
         node_alarm_rate: float | None = None,
         alarm_rate: float = 0.05,
@@ -238,6 +239,7 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
             rule=self.rule,
             form=self.scores,
             trust=None if trust is None else trust[rows],
+            more_fractions=tuple(map(float, fitting.ranked_fractions(self)[1:])),
             n_jobs=self.n_jobs,
         )
         if self.imputer == "context-regression":
@@ -264,7 +266,7 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
             method = "robust" if is_category.any() else "common" if tree.shape is not None else "quantiles"
         center, scale = learn_scaling(values, is_category, method)
         self._check_fillable(tree, is_category)
-        return Reference(values, tree, center, scale, is_category, float(self.ranked_fraction))
+        return Reference(values, tree, center, scale, is_category, float(fitting.ranked_fractions(self)[0]))
 
     def _check_fillable(self, tree: AttributeTree, is_category: BoolArray) -> None:
         if isinstance(self.imputer, str):

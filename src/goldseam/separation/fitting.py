@@ -20,7 +20,15 @@ from goldseam.separation.alarm import conformal_limit
 from goldseam.separation.model import SeparationModel, recursion_limit
 from goldseam.separation.tree import AttributeTree
 
-__all__ = ["Calibration", "calibrated", "check_settings", "choose_tree", "leaf_size_for", "split_rows"]
+__all__ = [
+    "Calibration",
+    "calibrated",
+    "check_settings",
+    "choose_tree",
+    "leaf_size_for",
+    "ranked_fractions",
+    "split_rows",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -50,7 +58,8 @@ class Calibration:
 
 def check_settings(estimator: Any) -> None:
     """Limits of all parameters, each with its name and the value got."""
-    _within("ranked_fraction", estimator.ranked_fraction, 0, 1, right=True)
+    for fraction in ranked_fractions(estimator):
+        _within("ranked_fraction", fraction, 0, 1, right=True)
     _within("alarm_rate", estimator.alarm_rate, 0, 1)
     if estimator.node_alarm_rate is not None and not 0 <= estimator.node_alarm_rate < 1:
         raise ParameterError(f"node_alarm_rate must be in [0, 1), got {estimator.node_alarm_rate!r}.")
@@ -63,6 +72,15 @@ def check_settings(estimator: Any) -> None:
     _one_of("refine", estimator.refine, (True, False, "segments", "residuals"))
     _one_of("scaling", estimator.scaling, ("auto", "robust", "range", "quantiles", "common", "none"))
     _check_imputer(estimator)
+
+
+def ranked_fractions(estimator: Any) -> tuple[float, ...]:
+    """One fraction or several, as numbers."""
+    given = estimator.ranked_fraction
+    several = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if not several:
+        raise ParameterError("ranked_fraction must be a number in (0, 1] or several of them, got none.")
+    return several
 
 
 def _check_imputer(estimator: Any) -> None:

@@ -14,6 +14,7 @@ row alone. Other parts of the package that want the evidence of the tree take it
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,10 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class SeparationModel:
-    """Reference, member radii, limit and refinement: all that a decision needs."""
+    """Reference, member radii, limit and refinement: all that a decision needs.
+
+    With `more_fractions` the distances are ranked in several ways, and the rarest score of a node counts.
+    """
 
     reference: Reference
     member_radii: NDArray[np.float32]
@@ -97,16 +101,16 @@ class SeparationModel:
     residuals: ResidualProfile | None = None
     regression: ContextRegression | None = None
     trust: FloatArray | None = None
+    more_fractions: tuple[float, ...] = ()
+    more_members: tuple[MemberRadii, ...] = ()
 
     def check_state(self) -> None:
         """A file whose parts are of different sizes is refused: compiled loops rely on them."""
         n, d = self.reference.values.shape
         p, nodes = int((~self.reference.is_category).sum()), self.reference.tree.n_nodes
-        told: list[tuple[Any, tuple[int, ...]]] = [
-            (self.member_radii, (n, nodes)),
-            (self.members.radii, (n, nodes)),
-            (self.members.above, (n + 1, nodes)),
-        ]
+        told: list[tuple[Any, tuple[int, ...]]] = [(self.member_radii, (n, nodes))]
+        for members in (self.members, *self.more_members):
+            told += [(members.radii, (n, nodes)), (members.above, (n + 1, nodes))]
         if self.segments is not None:
             told += [(getattr(self.segments, name), (d,)) for name in ("spread", "log_slab", "n_levels", "block")]
         if self.regression is not None and self.regression.weight:
@@ -126,14 +130,24 @@ class SeparationModel:
         rule: str,
         form: str,
         trust: FloatArray | None = None,
+        more_fractions: tuple[float, ...] = (),
         n_jobs: int | None = None,
     ) -> SeparationModel:
         """Member radii and nothing more: no limit yet, so nothing is flagged."""
         rows = np.arange(len(reference))
-        radii = reference.radii(reference.values, n_neighbors, members=rows, n_jobs=n_jobs)
-        unseen = np.isnan(radii)
-        radii = np.where(unseen, np.float32(0), radii)  # a member that shows nothing at a node is no evidence there
-        return cls(reference, radii, MemberRadii.sort(radii, trust), n_neighbors, rule, form, 0.0, trust=trust)
+        radii = []
+        for used in (reference, *(replace(reference, ranked_fraction=fraction) for fraction in more_fractions)):
+            found = used.radii(reference.values, n_neighbors, members=rows, n_jobs=n_jobs)
+            radii.append(np.where(np.isnan(found), np.float32(0), found))  # what a member does not show is no evidence
+        members, *more = (MemberRadii.sort(found, trust) for found in radii)
+        more_named = {"more_fractions": tuple(more_fractions), "more_members": tuple(more)}
+        return cls(reference, radii[0], members, n_neighbors, rule, form, 0.0, trust=trust, **more_named)
+
+    @cached_property
+    def views(self) -> tuple[tuple[Reference, MemberRadii], ...]:
+        """The reference under every ranked fraction, each with the radii of its members."""
+        more = (replace(self.reference, ranked_fraction=fraction) for fraction in self.more_fractions)
+        return ((self.reference, self.members), *zip(more, self.more_members, strict=True))
 
     def with_limit(self, limit: float) -> SeparationModel:
         """The same model with another limit: rows whose level is strictly below it are flagged."""
@@ -141,12 +155,20 @@ class SeparationModel:
 
     def scores(self, values: FloatArray, *, members: IntArray | None = None, n_jobs: int | None = None) -> Scores:
         """Node scores and entry levels. `members[i]` is the reference row that row i is, or -1."""
-        radii = self.reference.radii(values, self.n_neighbors, members=members, n_jobs=n_jobs)
-        p, tree = np.empty(radii.shape), self.reference.tree
-        cells = np.empty(values.shape)
+        tree, cells, p = (
+            self.reference.tree,
+            np.empty(values.shape),
+            np.ones((len(values), self.reference.tree.n_nodes)),
+        )
+        views = [
+            (reference.radii(values, self.n_neighbors, members=members, n_jobs=n_jobs), known)
+            for reference, known in self.views
+        ]
 
         def score(b: slice) -> None:
-            p[b] = np.where(np.isnan(radii[b]), 1.0, p_values(self.form, radii[b], self.members))
+            for radii, known in views:  # the rarest counts; nodes that show nothing (NaN) are normal
+                scored = p_values(self.form, radii[b], known)
+                p[b] = np.where(np.isnan(radii[b]), p[b], np.minimum(p[b], scored))
             if members is not None:
                 self._take_itself_out(p[b], members[b])
             cells[b] = (
