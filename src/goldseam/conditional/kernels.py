@@ -216,6 +216,17 @@ def gaussian_cells(x, precision, starts, withheld, row_of):  # type: ignore[no-u
     rhs = np.empty(dims)
     y = np.empty(dims)
     chosen = np.empty(dims, np.int64)
+    widest = 1
+    for c in range(p):
+        widest = max(widest, starts[c + 1] - starts[c])
+    whole = np.zeros((dims, widest))  # factors of the cells' blocks of P itself, for rows with nothing withheld
+    for c in range(p):
+        first, size = starts[c], starts[c + 1] - starts[c]
+        if size > 1:
+            for a in range(size):
+                for b in range(a + 1):
+                    whole[first + a, b] = precision[first + a, first + b]
+            _factor_lower(whole[first : first + size], size)
     for i in range(n):
         row = x[row_of[i]]
         count = 0
@@ -257,13 +268,18 @@ def gaussian_cells(x, precision, starts, withheld, row_of):  # type: ignore[no-u
                 mean[i, first] = row[first] - q[first] * variance[i, first]
                 continue
             for a in range(size):
-                for b in range(a + 1):
-                    total = precision[first + a, first + b]
-                    for k in range(count):
-                        total -= rows[k, first + a] * rows[k, first + b]
-                    block[a, b] = total
                 rhs[a] = q[first + a]
-            _solve_lower(block, rhs, size)
+            if count == 0:
+                _solve_lower(whole[first : first + size], rhs, size)
+            else:
+                for a in range(size):
+                    for b in range(a + 1):
+                        total = precision[first + a, first + b]
+                        for k in range(count):
+                            total -= rows[k, first + a] * rows[k, first + b]
+                        block[a, b] = total
+                _factor_lower(block, size)
+                _solve_lower(block, rhs, size)
             for a in range(size):
                 mean[i, first + a] = row[first + a] - rhs[a]
                 variance[i, first + a] = 1.0 / max(diagonal[first + a], 1e-12)
@@ -287,14 +303,19 @@ def gaussian_cells(x, precision, starts, withheld, row_of):  # type: ignore[no-u
 
 
 @njit(nogil=True, cache=True)
-def _solve_lower(matrix, rhs, size):  # type: ignore[no-untyped-def]
-    """Solve in place a small symmetric positive system, given its lower half."""
+def _factor_lower(matrix, size):  # type: ignore[no-untyped-def]
+    """Cholesky's factor of a small symmetric positive matrix, over its lower half."""
     for a in range(size):
         for b in range(a + 1):
             total = matrix[a, b]
             for k in range(b):
                 total -= matrix[a, k] * matrix[b, k]
             matrix[a, b] = sqrt(max(total, 1e-12)) if a == b else total / matrix[b, b]
+
+
+@njit(nogil=True, cache=True)
+def _solve_lower(matrix, rhs, size):  # type: ignore[no-untyped-def]
+    """Solve in place a small symmetric positive system, given its factor."""
     for a in range(size):
         total = rhs[a]
         for k in range(a):
@@ -318,24 +339,26 @@ def forest_values(  # type: ignore[no-untyped-def]
     n, p = withheld.shape
     outputs = len(base)
     out = np.empty((n, outputs))
-    row = np.empty(p)
+    seen = np.empty((n, p))
     for i in range(n):
         for c in range(p):
-            row[c] = np.nan if withheld[i, c] else features[row_of[i], c]
-        for o in range(outputs):
-            total = base[o]
-            for t in range(tree_of_output[o], tree_of_output[o + 1]):
-                node = trees[t]
+            seen[i, c] = np.nan if withheld[i, c] else features[row_of[i], c]
+    for o in range(outputs):
+        for i in range(n):
+            out[i, o] = base[o]
+        for t in range(tree_of_output[o], tree_of_output[o + 1]):
+            root = trees[t]
+            for i in range(n):  # all rows down one tree while it is in the cache; a row still adds its trees in order
+                node = root
                 while feature[node] >= 0:
-                    x = row[feature[node]]
+                    x = seen[i, feature[node]]
                     if np.isnan(x):
                         node = left[node] if missing_left[node] else right[node]
                     elif x <= threshold[node]:
                         node = left[node]
                     else:
                         node = right[node]
-                total += value[node]
-            out[i, o] = total
+                out[i, o] += value[node]
     return out
 
 
