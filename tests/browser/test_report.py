@@ -118,7 +118,7 @@ def test_the_change_table_filters(browser: Any, reports: dict[str, Path]) -> Non
         shown = visit.column(2)
         assert shown
         assert all("missing" in text for text in shown)
-        assert visit.page.inner_text("#matches") == f"{len(shown)} of {n} shown"
+        assert visit.page.inner_text("#shown") == f"{len(shown)} of {n} shown"
         visit.page.fill("#filter", "no such text")
         assert visit.column(0) == []
 
@@ -161,6 +161,8 @@ def test_the_page_prints_everything(browser: Any, reports: dict[str, Path], tmp_
         assert (tmp_path / "report.pdf").stat().st_size > 30_000
         visit.page.emulate_media(media="print")
         assert visit.page.locator("nav").is_hidden()
+        visit.page.set_viewport_size({"width": 720, "height": 1000})  # A4 with margins: nothing is cut off or shrunk
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 720
         assert visit.complaints == []
 
 

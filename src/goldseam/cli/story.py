@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -45,8 +46,12 @@ class Story:
         here = [str(self.folder / w) if "." in w and not w.replace(".", "").isdigit() else w for w in words]
         self.say(f"\n$ goldseam {' '.join(here)}")
         out, err = io.StringIO(), io.StringIO()
-        with working("working", quiet=self.console.quiet), redirect_stdout(out), redirect_stderr(err):
-            program.main([*here, "--json", "--quiet"], prog_name="goldseam", standalone_mode=False)
+        called, sys.argv = sys.argv, ["goldseam", *here]  # what the run directory and the report say they were made by
+        try:
+            with working("working", quiet=self.console.quiet), redirect_stdout(out), redirect_stderr(err):
+                program.main([*here, "--json", "--quiet"], prog_name="goldseam", standalone_mode=False)
+        finally:
+            sys.argv = called
         result: dict[str, Any] = json.loads(out.getvalue())
         return result
 

@@ -257,9 +257,8 @@ def _audit(audit: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if audit is None:
         return None
     damage = (audit.get("damage") or [])[:AUDIT_ROWS]
-    peers, shares = (
-        [key for key in keys if any(row.get(key) is not None for row in damage)] for keys in (PEERS, SHARES)
-    )
+    shares = [key for key in SHARES if any(row.get(key) is not None for row in damage)]
+    peers = [key for key in PEERS if any(row.get(key) for row in damage)]  # what gains nothing anywhere says nothing
     return {
         "shares": [SHARES[key] for key in shares],
         "peers": [PEERS[key] for key in peers],

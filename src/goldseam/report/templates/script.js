@@ -34,7 +34,7 @@
     const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
     const wanted = document.getElementById("filter");
     const cause = document.getElementById("cause");
-    const matches = document.getElementById("matches");
+    const matches = document.getElementById("shown");
     const apply = () => {
       const parts = wanted.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
