@@ -120,11 +120,21 @@ def test_rivals_by_hand():
 
 
 def test_categories_switch_where_it_did_good():
-    scores = np.array([4.0, 3.0, 2.0, 1.0, 0.0])
+    odds = np.array([4.0, 3.0, 2.0, 1.0, 0.0])
     good = np.array([True, True, False, False, False])
-    assert fit_switch(scores, good, ~good) == 3.0
-    assert fit_switch(scores, ~good & False, good) == np.inf
-    assert fit_switch(np.empty(0), np.empty(0, dtype=bool), np.empty(0, dtype=bool)) == np.inf
+    no = np.zeros(5, dtype=bool)
+    assert fit_switch(odds, good, ~good, no) == 3.0
+    assert fit_switch(odds, no, good, no) == np.inf
+    assert fit_switch(np.empty(0), no[:0], no[:0], no[:0]) == np.inf
+
+
+def test_categories_do_not_switch_where_hidden_damage_would_get_worse():
+    odds = np.arange(6.0, 0.0, -1.0)
+    good = np.array([True, False, True, True, True, True])
+    hard = np.array([False, True, False, False, False, False])
+    no = np.zeros(6, dtype=bool)
+    assert fit_switch(odds, good, ~good, no) == 1.0
+    assert fit_switch(odds, good, ~good, hard) == 6.0  # the second change harms a hard cell
 
 
 def test_reach_covers_what_it_says(rng):

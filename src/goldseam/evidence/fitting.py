@@ -278,4 +278,5 @@ def _fit_switch(at: Ints, practice: Practice, seen: NDArray[np.bool_]) -> float:
     use = seen[:, at]
     right = practice.other_codes == practice.true_codes
     was = practice.codes == practice.true_codes
-    return fit_switch(practice.other_odds[use], (right & ~was)[use], (was & ~right)[use])
+    hard = np.broadcast_to((practice.way == OWN)[:, None], use.shape)
+    return fit_switch(practice.other_odds[use], (right & ~was)[use], (was & ~right)[use], hard[use])

@@ -121,14 +121,18 @@ def rivals(
     return other, odds
 
 
-def fit_switch(scores: Floats, good: NDArray[np.bool_], bad: NDArray[np.bool_]) -> float:
-    """The log odds from which changing categories helped: good = would become right, bad = would become wrong."""
-    if not scores.size:
+def fit_switch(odds: Floats, good: NDArray[np.bool_], bad: NDArray[np.bool_], hard: NDArray[np.bool_]) -> float:
+    """The log odds from which changing categories helped: good = would become right, bad = would become wrong.
+
+    Changes must not harm the `hard` cells on balance, those of rows whose damage hides, whatever they do for the others.
+    """
+    if not odds.size:
         return np.inf
-    order = np.argsort(-scores, kind="stable")
-    balance = np.cumsum(good[order] - HARM * bad[order])
+    order = np.argsort(-odds, kind="stable")
+    helped = np.cumsum(np.where(hard[order], good[order] * 1.0 - bad[order], 0.0)) >= 0.0
+    balance = np.where(helped, np.cumsum(good[order] - HARM * bad[order]), 0.0)
     at = int(balance.argmax())
-    return float(scores[order[at]]) if balance[at] > 0 else np.inf
+    return float(odds[order[at]]) if balance[at] > 0 else np.inf
 
 
 def fit_reach(distance: Floats, column: NDArray[np.int64], n_columns: int, coverage: float) -> Floats:
