@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 
 from goldseam.margin import entropy, thresholds
 from goldseam.margin.entropy import EuclideanRows, GramRows, Neighbourhood, neighbour_sums
-from tests.reference.margin_entropy import auto_rule, sums_by_sorting
+from tests.reference.margin_entropy import auto_rule, hump, sums_by_sorting
 
 
 def test_sums_of_three_points_on_a_line():
@@ -110,11 +110,30 @@ def test_auto_rule_equals_the_written_rule(rng, n):
         assert thresholds.auto_kept(np.sort(ell)) == auto_rule(ell)
 
 
-def test_a_meaningless_gap_costs_a_tenth_at_most(rng):
+def test_a_meaningless_gap_costs_a_twentieth_at_most(rng):
     two_clusters = np.sort(np.concatenate([rng.normal(0, 1, 60), rng.normal(2.2, 0.5, 40)]))
-    assert thresholds.auto_kept(two_clusters) >= 90
+    assert thresholds.auto_kept(two_clusters) >= 95
     apart = np.sort(np.concatenate([rng.normal(0, 1, 60), rng.normal(9.0, 0.5, 40)]))
     assert thresholds.auto_kept(apart) == 60
+
+
+def test_hump_statistic_equals_all_chords(rng):
+    for n in (3, 10, 30):
+        values = np.sort(rng.normal(size=n))
+        assert thresholds.hump_statistic(values) == pytest.approx(hump(values), abs=1e-12)
+
+
+def test_one_population_seldom_has_a_second_hump(rng):
+    humps = [thresholds.hump_statistic(np.sort(rng.normal(size=100))[40:]) for _ in range(400)]
+    assert np.mean(np.array(humps) >= thresholds.HUMP) < 0.1
+
+
+def test_failures_at_several_distances_are_all_cut_off(rng):
+    """Clumps of failures leave wide gaps among themselves: the widest gap alone would keep most of them."""
+    clumps = [rng.normal(centre, 0.05, 8) for centre in (5.0, 5.8, 7.0, 8.0, 12.0)]
+    ell = np.sort(np.concatenate([rng.normal(0, 1, 60), *clumps]))
+    assert thresholds.gap_kept(ell) == 92
+    assert thresholds.auto_kept(ell) == 60
 
 
 def test_gap_rule_never_looks_below_forty_percent():

@@ -138,3 +138,15 @@ def test_a_class_whose_nature_is_to_repeat_is_left_alone(rng):
     rows[60:90, 1:] = rng.normal(size=(30, 5))  # 30 %
     found = learn_repetition(rows, np.zeros(200, dtype=np.int64), 1)
     assert np.array_equal(found.scores(rows)[0] < 0, np.arange(200) < 60)
+
+
+def test_natural_repetition_is_told_from_a_failed_channel(rng):
+    """Readings that clip more and more often have no gap of their own; a dead channel has."""
+    rows = rng.normal(size=(200, 12))
+    clipping = rng.uniform(0, 1, 200) ** 4
+    rows[rng.random(rows.shape) < clipping[:, None]] = 1.0
+    codes = np.zeros(200, dtype=np.int64)
+    assert np.mean(learn_repetition(rows, codes, 1).scores(rows)[0] < 0) == 0
+    rows = rng.normal(size=(200, 12))
+    rows[:30, 4:] = 1.0
+    assert np.flatnonzero(learn_repetition(rows, codes, 1).scores(rows)[0] < 0).tolist() == list(range(30))

@@ -51,8 +51,27 @@ def auto_rule(ell):
             s1 = first_best(range(lo, hi + 1))
     clear = s1 < s2 and gap[s1] >= 0.5 * 1.4826 * mad(v[1 : s1 + 1]) and s1 >= math.ceil(0.4 * n)
     # the guard beyond (G-16): a gap that costs a share q of the class must be 1.4 q robust scales wide
-    top = math.ceil(0.9 * n)
+    scale = lambda s: max(1.4826 * mad(v[1 : s + 1]), 1e-3)  # noqa: E731
+    top = min(math.ceil(0.95 * n), n - 1)
+    chosen = first_best(range(top, n))
     for s in [s1, s2] if clear else [s2]:
-        if s >= top or gap[s] >= 1.4 * (1 - s / n) * max(1.4826 * mad(v[1 : s + 1]), 1e-3):
-            return s
-    return first_best(range(top, n))
+        if s >= math.ceil(0.95 * n) or gap[s] >= 1.4 * (1 - s / n) * scale(s):
+            chosen = s
+            break
+    # and what is kept must not hold a second hump: many rows, far from the core, where the density rises again
+    lowest = math.ceil(0.4 * n)
+    if s1 >= lowest and chosen - s1 >= 0.1 * n and np.median(v[s1 + 1 : chosen + 1]) - v[s1] >= 1.5 * scale(s1):
+        return s1 if hump(v[lowest + 1 : chosen + 1]) >= 0.95 else chosen
+    return chosen
+
+
+def hump(x):
+    """sqrt(m) times the largest drop of the shares below any chord that ends on both sides of a point."""
+    m = len(x)
+    drop = 0.0
+    for i in range(m):
+        for a in range(i):
+            for b in range(i + 1, m):
+                chord = (a + (b - a) * (x[i] - x[a]) / (x[b] - x[a])) / (m - 1)
+                drop = max(drop, chord - i / (m - 1))
+    return math.sqrt(m) * drop

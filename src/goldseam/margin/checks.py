@@ -35,7 +35,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "threshold": ("auto", "gap", "literal"),
     "solver": ("mean-field", "gibbs"),
     "entropy": ("leave-one-out", "bipartite"),
-    "linear_solver": ("auto", "liblinear", "libsvm", "sgd"),
+    "linear_solver": ("auto", "liblinear", "primal", "libsvm", "sgd"),
     "probability": ("platt", "sigmoid"),
     "missing": ("raise", "indicator"),
     "gate": ("hard", "soft", "none"),

@@ -70,8 +70,9 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         Also distrust rows whose readings repeat in several columns more often than those columns' other values do: dead,
         stuck or clipped channels, which the sparse-region test cannot see.
     class_weight : None, 'balanced' or dict
-    linear_solver : 'auto', 'liblinear', 'libsvm' or 'sgd'
-        For the linear kernel. `'auto'` is liblinear, and LIBSVM (with a warning) where that does not converge.
+    linear_solver : 'auto', 'liblinear', 'primal', 'libsvm' or 'sgd'
+        For the linear kernel. `'auto'` is liblinear, and LIBSVM (with a warning) where that does not converge; for more
+        than 2000 rows, ten or more per column, it is Newton's method on the primal problem, exact to 1e-4.
     n_landmarks : None or int
         Fit kernel machines on this many Nystroem landmarks: for tables too long for LIBSVM.
     probability : 'platt' or 'sigmoid'

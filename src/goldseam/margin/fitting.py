@@ -1,4 +1,4 @@
-"""Weighted SVM fits through scikit-learn (liblinear, LIBSVM, SGD), handed over as plain `Machine`s.
+"""Weighted SVM fits by scikit-learn (liblinear, LIBSVM, SGD) or `primal`, handed over as plain `Machine`s.
 
 Two classes give one problem, more classes one problem per class against the rest; all share the row weights. Kernel
 machines are fitted on a kernel matrix that is computed once and used in every round while it fits into memory.
@@ -19,6 +19,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from goldseam.errors import ConvergenceWarning, InputError
 from goldseam.margin.machines import KernelFunction, Machine
+from goldseam.margin.primal import fit_primal
 from goldseam.margin.solvers import Fitted
 
 __all__ = ["KernelFitter", "LinearFitter", "NystroemFitter", "class_signs", "gram_matrix", "resolve_gamma"]
@@ -30,6 +31,9 @@ GRAM_LIMIT = 6000
 """Most rows whose kernel matrix is kept (6000 rows: 288 MB)."""
 LIBSVM_LIMIT = 2000
 """Most rows that LIBSVM is tried on when liblinear does not converge."""
+ROWS_PER_COLUMN = 10
+"""From this many rows per column, and more rows than `LIBSVM_LIMIT`, the primal problem is the easier one."""
+PRIMAL_GAP = 1e-4
 LIBSVM_STEPS = 200_000
 LIBLINEAR_UPDATES = 4_000_000
 SGD_EPOCHS = 5
@@ -66,9 +70,10 @@ def _fit_libsvm(rows: Floats, signs: Floats, weights: Floats, **settings: Any) -
 
 @dataclass
 class LinearFitter:
-    """Linear machines. `solver` is `'auto'`, `'liblinear'`, `'libsvm'` or `'sgd'`; `used` says which one ran last.
+    """Linear machines. `solver` is `'auto'`, `'liblinear'`, `'primal'`, `'libsvm'` or `'sgd'`; `used` is what ran last.
 
-    `'auto'` is liblinear; where that does not converge (features far from unit scale) LIBSVM takes over, with a warning.
+    `'auto'` is the primal solver for many rows and few columns, else liblinear; where that does not converge (features
+    far from unit scale) LIBSVM takes over, with a warning.
     """
 
     rows: Floats
@@ -78,17 +83,36 @@ class LinearFitter:
     seed: int = 0
     tol: float = 1e-3
     used: str = field(init=False)
+    _last: dict[int, Floats] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.used = "liblinear" if self.solver == "auto" else self.solver
+        n, p = self.rows.shape
+        many = n > LIBSVM_LIMIT and n >= ROWS_PER_COLUMN * p
+        self.used = ("primal" if many else "liblinear") if self.solver == "auto" else self.solver
 
     def __call__(self, weights: Floats) -> Fitted:
         """Fit every problem with these row weights."""
-        fits = [self._fit(sign, weights) for sign in self.signs]
+        if self.used == "primal":
+            fits = [self._fit_primal(number, sign, weights) for number, sign in enumerate(self.signs)]
+        else:
+            fits = [self._fit(sign, weights) for sign in self.signs]
         machine = Machine("linear", np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits]))
-        penalised_bias = self.used == "liblinear"
+        penalised_bias = self.used in ("liblinear", "primal")
         half_norm = 0.5 * float(np.sum(machine.coefficients**2) + penalised_bias * np.sum(machine.intercepts**2))
         return Fitted(machine, machine.scores(self.rows), half_norm)
+
+    def _fit_primal(self, number: int, signs: Floats, weights: Floats) -> tuple[Floats, float]:
+        """Newton's method from where the last round ended."""
+        found = fit_primal(self.rows, signs, self.C * weights, start=self._last.get(number), gap=PRIMAL_GAP)
+        if found.gap > PRIMAL_GAP:
+            warnings.warn(
+                f"The primal solver ended {found.gap:.1e} of the objective above the optimum, {PRIMAL_GAP:g} was wanted. "
+                "Hint: scale the features (RobustScaler), or set linear_solver.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self._last[number] = found.theta
+        return found.theta[:-1], float(found.theta[-1])
 
     def _fit(self, signs: Floats, weights: Floats) -> tuple[Floats, float]:
         if self.used == "liblinear":
@@ -192,7 +216,7 @@ class NystroemFitter:
         kept = values > 1e-10 * values.max()
         self._back = vectors[:, kept] / np.sqrt(values[kept])
         features = gram_matrix(self.rows, self.kernel, self.gamma, self.landmarks) @ self._back
-        self.linear = LinearFitter(features, self.signs, self.C, "liblinear", self.seed)
+        self.linear = LinearFitter(features, self.signs, self.C, "auto", self.seed)
 
     def __call__(self, weights: Floats) -> Fitted:
         """Fit every problem with these row weights."""

@@ -7,9 +7,10 @@ j, seen m times in n distinct rows where the column's values are typically seen 
 - (R-2) T of a row: the sum of its evidence over the columns without the largest, so that no single column (many clean
   columns are full of zeros) can condemn a row;
 - (R-3) per class z = (T - median) / max(1.4826 MAD, log 4 log(n / 4)) with median and MAD of the core of (G-16 a); the cut
-  is in the middle of the first gap of at least 1.5 that ends above z = 2. Without such a gap, or with more than 40 % of the
-  class above it, no training row is suspicious and the cut for new rows is 1.5 scales above the largest T of the class. A
-  negative score (cut - T) / scale lowers the field.
+  is in the middle of the first gap of at least 1.5 that ends above z = 2. A failure parts the class in two: without such
+  a gap, with more than 40 % of the class above it, or with more than 0.6 times as many rows in between (z > 1.5, below the
+  gap) as above it, repeating is the nature of the class. Then no training row is suspicious and the cut for new rows is
+  1.5 scales above the largest T of the class. A negative score (cut - T) / scale lowers the field.
 
 =====  ===============================================
 (R-1)  `learn_repetition`
@@ -39,6 +40,8 @@ FIRST_SUSPECT = 2.0
 CLEAR_GAP = 1.5
 LARGEST_SHARE = 0.4
 """Where more rows of a class repeat than this, repeating is its nature."""
+IN_BETWEEN = 1.5
+MOST_IN_BETWEEN = 0.6
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,13 @@ def _class_cut(evidence: Floats, n_rows: int) -> tuple[float, float]:
     scale = max(MAD_TO_SD * float(np.median(np.abs(core - center))), math.log(4.0) * math.log(max(n_rows, 16) / 4.0))
     z = (ordered - center) / scale
     wide = np.flatnonzero((z[1:] >= FIRST_SUSPECT) & (np.diff(z) >= CLEAR_GAP))
-    if wide.size == 0 or wide[0] + 1 < (1 - LARGEST_SHARE) * len(ordered):
+    if wide.size == 0 or not _parts(z, int(wide[0]) + 1):
         return float(ordered[-1]) + CLEAR_GAP * scale, scale
     return float(ordered[wide[0]] + ordered[wide[0] + 1]) / 2, scale
+
+
+def _parts(z: Floats, below: int) -> bool:
+    """Whether the gap after the `below` lowest rows parts a minority from the class, with few rows on the way to it."""
+    above = len(z) - below
+    between = int(np.sum(z[:below] > IN_BETWEEN))
+    return above <= LARGEST_SHARE * len(z) and between <= MOST_IN_BETWEEN * above

@@ -3,7 +3,7 @@
 =======  ==================================================================
 (G-4)    `literal_kept`: the widest gap anywhere, as printed
 (G-15)   `gap_kept`: the widest gap above 40 % of the rows
-(G-16)   `auto_kept`: a robust core, its nearest gap, guarded by (G-15) and `_is_significant`
+(G-16)   `auto_kept`: a robust core, its nearest gap, guarded by (G-15), `_is_significant` and `_has_second_hump`
 (G-17)   `cut`: tau between the last row kept and the first one not kept
 (G-18)   `core_scale`: robust scale of the rows kept
 G5.5     `quantile_cut`: the widest quantile step, for very many rows
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "HUMP",
     "MAD_TO_SD",
     "MANY_ROWS",
     "Cut",
@@ -28,6 +29,7 @@ __all__ = [
     "cut",
     "find_cut",
     "gap_kept",
+    "hump_statistic",
     "literal_kept",
     "quantile_cut",
 ]
@@ -37,8 +39,12 @@ Floats = NDArray[np.float64]
 MAD_TO_SD = 1.4826
 MANY_ROWS = 10_000
 LOWEST_KEPT = 0.4
-MOST_KEPT = 0.9
+MOST_KEPT = 0.95
 GAP_PER_SHARE = 1.4
+HUMP = 0.95
+"""`hump_statistic` of the upper 60 % of normal samples exceeds this in one of twenty, whatever their number."""
+FAR = 1.5
+SMALLEST_HUMP = 0.1
 SMALLEST_SCALE = 1e-3
 
 
@@ -80,26 +86,72 @@ def gap_kept(ordered: Floats) -> int:
 
 
 def auto_kept(ordered: Floats) -> int:
-    """(G-16): a core grown by median and MAD, moved to a near gap; the gap rule where that is no clear gap."""
+    """(G-16): a core grown by median and MAD, moved to a near gap; the gap rule where that is no clear gap.
+
+    Beyond (G-16): what is kept must look like one population. Several failures at different distances leave several
+    gaps, of which the widest is seldom the first; where rows of a second hump would be kept, the cut falls to the core.
+    """
     n = len(ordered)
     if n < 6:
         return n
-    core = core_size(ordered)
-    if core < n:
-        reach = max(2, math.floor(0.1 * n))
-        low, high = max(n // 2, core - reach), min(n - 1, core + reach)
-        core = _widest_gap(ordered, low, high) if high > low else core
-    fallback = gap_kept(ordered)
+    core = _core_at_gap(ordered)
+    kept = _clearest_gap(ordered, core)
+    return core if _has_second_hump(ordered, core, kept) else kept
+
+
+def _core_at_gap(ordered: Floats) -> int:
+    """(G-16 a, b)."""
+    n, core = len(ordered), core_size(ordered)
+    reach = max(2, math.floor(0.1 * n))
+    low, high = max(n // 2, core - reach), min(n - 1, core + reach)
+    return _widest_gap(ordered, low, high) if core < n and high > low else core
+
+
+def _clearest_gap(ordered: Floats, core: int) -> int:
+    """(G-16 c), or at most the sparsest 5 % where no gap is significant."""
+    n, fallback = len(ordered), gap_kept(ordered)
     clear = core < fallback and core >= math.ceil(LOWEST_KEPT * n)
     clear = clear and ordered[core] - ordered[core - 1] >= 0.5 * MAD_TO_SD * _mad(ordered[:core])
     for kept in (core, fallback) if clear else (fallback,):
         if _is_significant(ordered, kept):
             return kept
-    return _widest_gap(ordered, math.ceil(MOST_KEPT * n), n - 1)
+    return _widest_gap(ordered, min(math.ceil(MOST_KEPT * n), n - 1), n - 1)
+
+
+def _has_second_hump(ordered: Floats, core: int, kept: int) -> bool:
+    """Whether the rows between core and cut are many, far from the core, and more than the tail of one population."""
+    n = len(ordered)
+    lowest = math.ceil(LOWEST_KEPT * n)
+    if core < lowest or kept - core < SMALLEST_HUMP * n:
+        return False
+    distance = float(np.median(ordered[core:kept]) - ordered[core - 1])
+    return distance >= FAR * core_scale(ordered, core) and hump_statistic(ordered[lowest:kept]) >= HUMP
+
+
+def hump_statistic(ordered: Floats) -> float:
+    """sqrt(m) times the largest drop of the distribution function below its least concave majorant.
+
+    Beyond its mode a single population has a falling density, so a concave distribution function, and this stays small.
+
+    >>> hump_statistic(np.array([0.0, 1.0, 2.0, 4.0])), round(hump_statistic(np.array([0.0, 5.0, 6.0, 7.0])), 3)
+    (0.0, 0.762)
+    """
+    share = np.arange(len(ordered)) / max(len(ordered) - 1, 1)
+    corners = [0]
+    for i in range(1, len(ordered)):
+        while len(corners) > 1 and not _turns_down(ordered, share, corners[-2], corners[-1], i):
+            corners.pop()
+        corners.append(i)
+    majorant = np.interp(ordered, ordered[corners], share[corners])
+    return math.sqrt(len(ordered)) * float(np.max(majorant - share))
+
+
+def _turns_down(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
+    return bool((y[b] - y[a]) * (x[c] - x[a]) > (y[c] - y[a]) * (x[b] - x[a]))
 
 
 def _is_significant(ordered: Floats, kept: int) -> bool:
-    """A gap that costs a share q of the class, above a tenth, must be 1.4 q robust scales wide.
+    """A gap that costs a share q of the class, above a twentieth, must be 1.4 q robust scales wide.
 
     Beyond (G-16): without it a class of several clusters loses its sparser ones at a gap of no meaning.
     """
