@@ -140,8 +140,8 @@ class SeparationModel:
             found = used.radii(reference.values, n_neighbors, members=rows, n_jobs=n_jobs)
             radii.append(np.where(np.isnan(found), np.float32(0), found))  # what a member does not show is no evidence
         members, *more = (MemberRadii.sort(found, trust) for found in radii)
-        more_named = {"more_fractions": tuple(more_fractions), "more_members": tuple(more)}
-        return cls(reference, radii[0], members, n_neighbors, rule, form, 0.0, trust=trust, **more_named)
+        model = cls(reference, radii[0], members, n_neighbors, rule, form, 0.0, trust=trust)
+        return replace(model, more_fractions=tuple(more_fractions), more_members=tuple(more))
 
     @cached_property
     def views(self) -> tuple[tuple[Reference, MemberRadii], ...]:
