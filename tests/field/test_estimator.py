@@ -395,6 +395,13 @@ def test_columns_that_determine_each_other_are_named(reference, rng):
     assert (field.transform(hidden)["kind"] == table["kind"]).mean() > 0.98
 
 
+def test_repeated_rows_do_not_make_columns_dependent(rng):
+    few = pd.DataFrame(rng.normal(size=(20, 3)), columns=list("abc"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RandomMixedField(penalty=0.4, random_state=0).fit(pd.concat([few] * 5, ignore_index=True))
+
+
 def test_rows_that_do_not_settle_warn_with_figures(field, reference):
     """A frustrated loop: three categories, each of which wants to differ strongly from the others."""
     rng = np.random.default_rng(0)

@@ -1,7 +1,8 @@
 """Columns that determine each other: allowed in a field, but they slow its learning (F1.3, F4.6).
 
 Two columns determine each other when every value of one goes with a single value of the other, both ways, as adult's
-education and education_num do, or when one number is a linear function of another.
+education and education_num do, or when one number is a linear function of another. Two numbers are compared over rows
+that differ: in a table that repeats whole rows any two numbers go together.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ def dependent_pairs(blocks: Blocks, schema: Schema) -> list[tuple[str, str]]:
     ids = [_ids(part.numbers[:, s]) for s in range(part.numbers.shape[1])]
     ids += [part.codes[:, j].astype(np.int64) for j in range(part.codes.shape[1])]
     m = part.numbers.shape[1]
-    found = [
-        tuple(sorted((positions[a], positions[b])))
-        for a in range(len(ids))
-        for b in range(a + 1, len(ids))
-        if _one_to_one(ids[a], ids[b]) or (b < m and _linear(part.numbers[:, a], part.numbers[:, b]))
-    ]
+    once = np.unique(np.stack(ids, axis=1), axis=0, return_index=True)[1] if ids else np.zeros(0, dtype=np.int64)
+
+    def dependent(a: int, b: int) -> bool:
+        if b >= m:
+            return _one_to_one(ids[a], ids[b])
+        return _one_to_one(ids[a][once], ids[b][once]) or _linear(part.numbers[:, a], part.numbers[:, b])
+
+    pairs = [(a, b) for a in range(len(ids)) for b in range(a + 1, len(ids)) if dependent(a, b)]
+    found = [sorted((positions[a], positions[b])) for a, b in pairs]
     return [(schema.names[a], schema.names[b]) for a, b in sorted(found)]
 
 

@@ -155,9 +155,11 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _warn_of_dependence(self, blocks: Blocks) -> None:
         pairs = dependent_pairs(blocks, self.schema_)
         if pairs:
+            names = ", ".join(f"{a!r} and {b!r}" for a, b in pairs[:5])
+            more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
             warnings.warn(
-                f"Columns determine each other: {', '.join(f'{a!r} and {b!r}' for a, b in pairs)}. The field keeps them, "
-                "but learns more slowly. Hint: leave one of each pair out.",
+                f"Columns determine each other: {names}{more}. The field keeps them, but learns more slowly. "
+                "Hint: leave one of each pair out.",
                 DataWarning,
                 stacklevel=3,
             )
