@@ -183,9 +183,6 @@ class Evidence:
             getattr(out, name)[need] = getattr(done, name)
         return out
 
-    def _apply(self, blocks: Blocks, rows: Rows, found: Findings, mended: Mended) -> Repairs:
-        return self._moved(blocks, rows.missing, found, mended)
-
     def _moved(self, blocks: Blocks, missing: NDArray[np.bool_], found: Findings, mended: Mended) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
         offer = self.offer(blocks, found, mended)
