@@ -1,6 +1,7 @@
 """Footstep substitute (G7.4): four sensors and their fusion, three simulated sets, linear and rbf, ten splits each.
 
-Set 0 was used for design choices (splits 0-9); sets 1 and 2 are held out (splits 100-109).
+Set 0 was used for design choices (splits 0-9), sets 1 and 2 (splits 100-109) were looked at when the second hump of the
+threshold was found; sets 3 and 4 are held out (linear only, after the three sets that are asked for).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ FUSION_REFERENCE = {
     "hard gate": (84.9, 83.8), "soft gate": (84.8, 84.0), "gate by truth": (87.7, 86.2),
 }  # fmt: skip
 RIVAL_SPLITS = 3
+HELD_OUT = (3, 4)
 MODES = ("burst", "drift", "dropout", "dead", "saturation")
 PAPER = {1: (71.1, 76.0, 78.4), 2: (62.3, 76.5, 82.1), 3: (60.0, 67.6, 66.8), 4: (58.4, 73.2, 80.1)}
 PAPER_DETECTION = {1: 70.5, 2: 63.4, 3: 72.8, 4: 88.1}
@@ -119,12 +121,14 @@ def main(quick: bool) -> None:
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
     fusion_rows: list[dict[str, Any]] = []
-    for seed in (0,) if quick else (0, 1, 2):
+    for seed in (0,) if quick else (0, 1, 2, *HELD_OUT):
         study = make_footsteps(seed)
         numbers = range(1) if quick else range(10) if seed == 0 else range(100, 110)
         for name, settings, recordings in (
             ("linear", LINEAR, False), ("linear, groups", LINEAR, True), ("rbf", RADIAL, False),
         ):  # fmt: skip
+            if seed in HELD_OUT and name == "rbf":
+                continue
             splits = [
                 one_split(study, split, settings, recordings, i < RIVAL_SPLITS and not recordings)
                 for i, split in enumerate(numbers)
@@ -136,13 +140,16 @@ def main(quick: bool) -> None:
                 measured = {"accuracy": np.mean(values), "sd": np.std(values), "reference": reference}
                 fusion_rows.append({"set": seed, "model": name, "fusion": method, **measured})
             print(seed, name, "done", flush=True)
-    gains = {
-        name: [r["GEM"] - r["SVM"] for r in rows if r["model"] == name] for name in ("linear", "linear, groups", "rbf")
-    }
-    summary = "; ".join(f"{name}: mean {np.mean(g):+.2f}, worst {np.min(g):+.2f}" for name, g in gains.items())
+    summary = "; ".join(
+        f"{name}, {title}: mean {np.mean(gains):+.2f}, worst {np.min(gains):+.2f}"
+        for name in ("linear", "linear, groups", "rbf")
+        for title, sets in (("sets 0-2", (0, 1, 2)), ("held-out sets", HELD_OUT))
+        if (gains := [r["GEM"] - r["SVM"] for r in rows if r["model"] == name and r["set"] in sets])
+    )
     notes = (
         f"Accuracy in % on test segments whose sensor is sound. GEM minus SVM over sensors and sets: {summary}. "
-        "Set 0 was used for design choices; that loss_strength is 0 for kernels was decided on splits 100-103 of set 1, "
+        "Set 0 was used for design choices, sets 1 and 2 were looked at for the rule of the second hump, sets 3 and 4 are held "
+        "out; that loss_strength is 0 for kernels was decided on splits 100-103 of set 1, "
         "so of the rbf rows only set 2 is held out. A first version of the simulator standardised the features and had other "
         "failure modes; GEM's detection was near chance there: this version favours its assumption. Saturation stays invisible. "
         "ROD and ramp: the first 3 splits only. 'groups': segments of one subject do not count as neighbours. "

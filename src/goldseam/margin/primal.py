@@ -95,7 +95,7 @@ def _newton_step(signed: Floats, costs: Floats, theta: Floats, margins: Floats, 
     bent = np.flatnonzero((margins < 1.0) & (margins > 1.0 - width) & (costs > 0))
     part = signed[bent]
     hessian = np.eye(len(theta)) + (part * (costs[bent] / width)[:, None]).T @ part
-    direction = -np.linalg.solve(hessian, gradient)
+    direction: Floats = -np.linalg.solve(hessian, gradient).astype(np.float64)
     return direction, -0.5 * float(gradient @ direction)
 
 

@@ -151,14 +151,17 @@ def _turns_down(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
 
 
 def _is_significant(ordered: Floats, kept: int) -> bool:
-    """A gap that costs a share q of the class, above a twentieth, must be 1.4 q robust scales wide.
+    """A gap that costs a share q of the class, above a twentieth, must be 1.4 q robust scales wide, and log(n) / (n q).
 
-    Beyond (G-16): without it a class of several clusters loses its sparser ones at a gap of no meaning.
+    Beyond (G-16): without the first a class of several clusters loses its sparser ones at a gap of no meaning; the second
+    is how wide the widest gap of an exponential tail is by chance.
     """
-    share = 1 - kept / len(ordered)
-    if kept >= math.ceil(MOST_KEPT * len(ordered)):
+    n = len(ordered)
+    if kept >= math.ceil(MOST_KEPT * n):
         return True
-    return bool(ordered[kept] - ordered[kept - 1] >= GAP_PER_SHARE * share * core_scale(ordered, kept))
+    share = 1 - kept / n
+    width = max(GAP_PER_SHARE * share, math.log(n) / (n * share))
+    return bool(ordered[kept] - ordered[kept - 1] >= width * core_scale(ordered, kept))
 
 
 def core_size(ordered: Floats) -> int:
