@@ -51,6 +51,7 @@ def test_every_option_is_explained() -> None:
 def test_usage_errors_are_one_sentence_and_code_2(capsys: Any) -> None:
     for words, part in (
         (("frobnicate",), "No such command 'frobnicate'"),
+        (("restor", "a.csv"), "did you mean restore?"),
         (("check",), "Missing argument 'FILE...'"),
         (("check", "a.csv"), "Missing option '--model'"),
         (("restore", "a.csv", "-m", "m", "-o", "b.csv", "--on-bad-line", "ignore"), "'ignore' is not one of"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
 
@@ -32,6 +33,15 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"goldseam.cli.commands.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was named; a slip of the finger gets a suggestion."""
+        near = get_close_matches(args[0], COMMANDS, 1) if args[0] not in COMMANDS else []
+        if near:
+            raise click.UsageError(f"No such command {args[0]!r}. Hint: did you mean {near[0]}?", ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

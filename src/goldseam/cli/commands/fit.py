@@ -40,6 +40,7 @@ MOST_COLUMNS: Final = 2000
     help="Sources of evidence; conditional is fast, boosted adds trees for nonlinear dependence.",
 )
 @click.option("--grid", metavar="HxW", help="The columns are the pixels of an image, row by row: 16x16.")
+@click.option("--no-denoise", is_flag=True, help="Leave rows that are noisy throughout as they are.")
 @click.option("--no-audit", is_flag=True, help="Skip the self-audit (faster; nothing is known of the quality).")
 @table_options
 @seed_option
@@ -71,7 +72,7 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
             alarm_rate=options["alarm_rate"], error_control=options["error_control"], reference=options["trusted"],
             kinds=kinds or None, grid_shape=grid_shape(options["grid"]),
             audit=not options["no_audit"], missing_values=session.markers, n_jobs=options["jobs"],
-            random_state=options["seed"], method=methods(options["method"]),
+            denoise=False if options["no_denoise"] else "auto", random_state=options["seed"], method=methods(options["method"]),
         )  # fmt: skip
         what = f"learning from {frame.height:,} rows and {frame.width:,} columns"
         with working(what, quiet=options["quiet"], say=session.console.note):
