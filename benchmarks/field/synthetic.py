@@ -84,7 +84,7 @@ def study(seed, shifted, taus):
 
 def main(quick: bool) -> None:
     rows, taus = [], (0.1, 0.2, 0.3, 0.4, 0.5)
-    for shifted, graphs in (("nonzero", 40), ("all", 10)):
+    for shifted, graphs in (("nonzero", 20), ("all", 10)):
         graphs = 2 if quick else graphs
         found = [study(seed, shifted, taus) for seed in range(graphs)]
         areas = np.mean([f[0] for f in found], axis=0)
