@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from goldseam.cli.app import COMMANDS, program
+from goldseam.cli.exits import Guard, Interrupted
 from tests.cli.conftest import clean_table, damaged_table
 from tests.cli.helpers import ENVIRONMENT, PROGRAM, STAND_IN, call, run
 
@@ -60,6 +61,17 @@ def test_usage_errors_are_one_sentence_and_code_2(capsys: Any) -> None:
         assert out.code == 2
         assert part in out.err
         assert len(out.err.splitlines()) == 2
+
+
+def test_a_signal_inside_compiled_code_is_an_interruption(capsys: Any) -> None:
+    with Guard() as guard:
+        raise SystemError("<kernel> returned a result with an exception set") from Interrupted("Stopped by SIGTERM.")
+    assert guard.code == 3
+    assert capsys.readouterr().err == "goldseam: interrupted: Stopped by SIGTERM.\n"
+    with Guard() as guard:
+        raise SystemError("something else")
+    assert guard.code == 2
+    assert "Unexpected SystemError: something else" in capsys.readouterr().err
 
 
 def test_version_and_completion(capsys: Any) -> None:

@@ -126,6 +126,8 @@ class Guard:
             return DONE
         if self.debug:
             traceback.print_exception(error)
+        if isinstance(error, SystemError) and error.__cause__ is not None:  # a signal while compiled code was running
+            error = error.__cause__
         if isinstance(error, (KeyboardInterrupt, Interrupted, click.Abort)):
             self._tell("interrupted", str(error) or "Interrupted.", "", type(error).__name__)
             return INTERRUPTED
