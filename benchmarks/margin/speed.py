@@ -90,7 +90,7 @@ def main(quick: bool) -> None:
     ]
     rows += large_rows((10_000,) if quick else (10_000, 100_000, 1_000_000))
     notes = (
-        "Limits: n = 10 000 linear 4 LinearSVC + one brute-force kNN; n = 200 0.1 s; rbf 6 SVC; 10^5 rows 60 s; 10^6 rows 8 GB and "
+        "Limits: n = 10 000 linear 4 LinearSVC + one brute-force kNN; n = 200 0.1 s; rbf 6 SVC; 10^5 rows 60 s; 10^6 rows 8 GB, "
         "ten times the time of 10^5. One core, other work on the machine: 'us per row' and 'times the row above' are of "
         "processor time. Reference for 10^4/10^5/10^6 rows: error 8.79/8.74/8.94, flagged .200-.205, 3.9/41.9/155 s."
     )
