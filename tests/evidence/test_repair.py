@@ -81,6 +81,8 @@ def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
     assert (gain(context=0.0) > 0.9).all()
     assert gain(context=0.0, beyond=1.0) == pytest.approx([0.0, 0.0, 0.35, 0.35])
     assert gain(beyond=5.0) == pytest.approx(np.ones(4))  # absurd
+    expected = offers(np.full(4, -3.0), sizes, beyond=5.0)  # the dearest car of all: its neighbours expect it
+    assert repairer.gain(expected).max() == 0.0
 
 
 def test_a_row_whose_suspects_are_all_a_little_off_is_noisy():

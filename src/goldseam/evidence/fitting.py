@@ -97,9 +97,10 @@ def fit_evidence(
 
 
 def recalibrate(evidence: Evidence, calibration: Blocks, coverage: float, rng: np.random.Generator) -> Evidence:
-    """The same experts with every promise learnt anew from other calibration rows: those of a noisy world, say."""
+    """The same experts for a world in which no row is clean: every row counts as flagged, and what findings and repairs of
+    its cells are worth is learnt anew from calibration rows of that world."""
     witnesses = [statement.witness for statement in evidence.statements]
-    return _calibrated(replace(evidence, statements=()), calibration, witnesses, coverage, rng)
+    return _calibrated(replace(evidence, statements=(), alarm_rate=1.0), calibration, witnesses, coverage, rng)
 
 
 def _as_source(source: CellSource | UnitExpert, marginals: Marginals, layout: Layout) -> CellSource:

@@ -20,12 +20,11 @@ from goldseam.evidence.interface import Statement
 from goldseam.evidence.pool import Pool
 from goldseam.evidence.posterior import Beliefs, Rows, believe, predictions, prepare_rows
 from goldseam.evidence.prior import Prior
-from goldseam.evidence.repair import CONTRADICTED, GIANT, MOST_SUSPECT, THIN, TOO_WIDE, Repairer, rivals
+from goldseam.evidence.repair import CONTRADICTED, DISTRUST, GIANT, MOST_SUSPECT, THIN, TOO_WIDE, Repairer, rivals
 from goldseam.schema import Blocks
 
 __all__ = ["Evidence", "Findings", "Mended", "Repairs"]
 
-DISTRUST = -1.0  # cells scored above this do not help to predict others in a repair
 CHUNK = 512
 T = TypeVar("T")
 

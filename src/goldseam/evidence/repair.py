@@ -45,7 +45,8 @@ SHRINK = 50.0
 HARM = 1.25  # a level put wrong counts as so many put right
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
 GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range
-ABSURD = 4.0  # a value so many ranges beyond the range, in a flagged row, is replaced
+ABSURD = 4.0  # a value so many ranges beyond the range that is distrusted, in a flagged row, is replaced
+DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
 SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
 COMPANY = -1.0  # log odds of damage by the rest of the row below which a natural value stands alone
@@ -78,7 +79,7 @@ class Repairer:
         sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
         gains = np.where(rehearsed & sure, 1.0, gains)
         gains = np.where(offer.natural, _natural(gains, offer), gains)
-        gains = np.where(offer.beyond >= ABSURD, 1.0, gains)
+        gains = np.where((offer.beyond >= ABSURD) & (offer.scores > DISTRUST), 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 
 
