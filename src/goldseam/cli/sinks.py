@@ -31,6 +31,7 @@ from goldseam.seam import defused
 __all__ = ["Sink", "all_or_nothing", "open_frames_sink", "open_sink", "save_frame"]
 
 ROW_GROUP: Final = 1 << 17
+ROW_GROUP_BYTES: Final = 1 << 24
 
 
 class Sink(Protocol):
@@ -278,7 +279,7 @@ def joined(parts: list[Path], target: Path, kind: str, types: Mapping[str, Any],
         frames = frames.with_columns(defused([name for name, dtype in types.items() if dtype == pl.String]))
     if kind == "parquet":
         frames.sink_parquet(
-            target, row_group_size=ROW_GROUP, compression="zstd", compression_level=1, engine="streaming"
+            target, row_group_size=_row_group(parts[0]), compression="zstd", compression_level=1, engine="streaming"
         )
     elif kind == "arrow":
         frames.sink_ipc(target, compression="lz4", engine="streaming")
@@ -288,6 +289,12 @@ def joined(parts: list[Path], target: Path, kind: str, types: Mapping[str, Any],
         flat.sink_csv(target, engine="streaming", check_extension=False)
     else:
         frames.sink_ndjson(target, engine="streaming")
+
+
+def _row_group(part: Path) -> int:
+    """Rows per row group of the joined file: long rows make short groups, since several are in memory at once."""
+    head = pl.read_ipc(part)
+    return int(max(1 << 10, min(ROW_GROUP, ROW_GROUP_BYTES * head.height // max(1, head.estimated_size()))))
 
 
 def typed(
