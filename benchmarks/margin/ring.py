@@ -20,19 +20,9 @@ from goldseam.margin import GEMMEDClassifier
 from goldseam.report.displays.palette import require_matplotlib
 
 CELLS = ((15, 0.2), (35, 0.2), (55, 0.2), (75, 0.2), (55, 0.3), (55, 0.4), (55, 0.5), (55, 0.0))
-SLOW = {"IsolationForest + SVM", "EllipticEnvelope + SVM", "random forest", "boosting", "modified Huber", "logistic"}
-SLOW |= {"GEM field, Gibbs T200", "GEM field, Gibbs T800"}
 PAPER = "GEM paper mode (literal, Gibbs T200)"
 DEFAULT = "GEM defaults (robust scaling)"
-OFTEN = {
-    DEFAULT,
-    "GEM gap, raw, LIBSVM",
-    "GEM auto, raw, LIBSVM",
-    "oracle, raw, LIBSVM",
-    "oracle, same scaling",
-    "LOF + SVM",
-}
-RUNS = {"often": 50, "usual": 20, "slow": 5}
+RUNS = 50
 
 # G7.2 and G7.3; columns R15 .2, R35 .2, R55 .2, R75 .2, R55 .3, R55 .4, R55 .5, clean
 REFERENCE: dict[tuple[str, str], tuple[float | None, ...]] = {
@@ -144,20 +134,15 @@ def title_of(cell: tuple[int, float]) -> str:
     return f"R{cell[0]} {cell[1]:g}" if cell[1] else "clean"
 
 
-def seeds_of(name: str, quick: bool) -> range:
-    return range(1 if quick else RUNS["often" if name in OFTEN else "slow" if name in SLOW else "usual"])
-
-
 def main(quick: bool) -> None:
     warnings.simplefilter("ignore")
-    runs = 1 if quick else RUNS["often"]
+    runs = 1 if quick else RUNS
     names = [*METHODS, "oracle, raw, LIBSVM", "oracle, same scaling"]
     results: dict[tuple[str, str, str, int], dict[str, Any]] = {}
     for geometry in ("separable", "printed"):
         for name in names:
             for i, cell in enumerate(CELLS):
-                seeds = seeds_of(name, quick)
-                results[geometry, "replace", name, i] = run(name, cell, geometry, "replace", seeds)
+                results[geometry, "replace", name, i] = run(name, cell, geometry, "replace", range(runs))
             print(
                 geometry, name, [round(results[geometry, "replace", name, i]["error"], 2) for i in range(8)], flush=True
             )
@@ -227,7 +212,7 @@ def write_detection(results: Any, names: list[str], quick: bool) -> None:
 def write_labels(names: list[str], quick: bool) -> None:
     rows = []
     for name in names:
-        seeds = seeds_of(name, quick)
+        seeds = range(1 if quick else RUNS)
         reference = LABEL_REFERENCE.get(name, (None, None, None))
         row: dict[str, Any] = {"method": name}
         for labels, expected in zip(("random", "adversarial", "one-class"), reference, strict=True):
@@ -272,7 +257,7 @@ def draw_detection() -> None:
     grid = np.linspace(0, 1, 101)
     for name in ("ROD-.02", "ROD-.2", "ROD-.6", PAPER, DEFAULT):
         curves = []
-        for seed in range(RUNS["usual"]):
+        for seed in range(RUNS):
             study = make_ring(seed)
             rival = METHODS[name](study.train.data, study.train.target)
             precision, recall, _ = precision_recall_curve(study.train.details["anomalous"], rival.score)
