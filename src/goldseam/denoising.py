@@ -31,7 +31,7 @@ from goldseam.field.levels import NoiseLevels
 from goldseam.field.noise import estimate_flips
 from goldseam.schema import Blocks, Schema
 
-__all__ = ["Cleaned", "Denoiser", "TableNoise", "fit_denoiser", "given_noise", "nil_noise"]
+__all__ = ["Cleaned", "Denoiser", "TableNoise", "damaged_rows", "fit_denoiser", "given_noise", "nil_noise"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -52,14 +52,17 @@ LEAST_SHARE: Final = 0.15  # of the rows, that must be noisy
 LEAST_GAIN: Final = 2.0  # in log likelihood per noisy row
 NATURAL_SHARE: Final = 0.05  # of clean rows that make a level natural
 LEAST_FLIP: Final = 0.02  # above the floor
+DAMAGED_FDR: Final = 0.5
+MARGIN: Final = 0.3  # in probability, by which another level must be likelier
 PENALTY: Final = 0.4
 TOLERANCE: Final = 1e-5
 
 
 @dataclass(frozen=True)
 class TableNoise:
-    """The noise of a table: `shares` of its rows that are clean and that have noise of each level (none if it was given),
-    standard deviations `sigma` in own units and flip rates; what the survey gained, and the floor it had to pass."""
+    """The noise of a table: `shares` of its rows that are clean, damaged, and that have noise of each level (none if it was
+    given), standard deviations `sigma` in own units and flip rates; what the survey gained, and the floor it had to pass.
+    Noisy rows with a p-value up to `damaged_p_value` are damaged besides."""
 
     shares: Floats
     sigma: Floats
@@ -67,6 +70,7 @@ class TableNoise:
     given: bool
     gain: float
     floor: float
+    damaged_p_value: float = 0.0
 
     @property
     def acts(self) -> bool:
@@ -172,16 +176,19 @@ class Denoiser:
         return np.where(noisy, self.natural + parts[:, 2:].argmax(axis=1), 0)
 
     def restore(
-        self, blocks: Blocks, level: NDArray[np.int64], noise: TableNoise, hidden: tuple[Flags, Flags], coverage: float
+        self, blocks: Blocks, level: NDArray[np.int64], noise: TableNoise, hidden: Flags, coverage: float
     ) -> Cleaned:
-        """Noisy rows as the field believes them at their levels; hidden cells are treated as missing."""
+        """Noisy rows as the field believes them at their levels; hidden numbers are treated as missing. A category changes
+        where another level is likelier by `MARGIN`."""
         numbers, codes = blocks.numbers.copy(), blocks.codes.copy()
         low, high = np.full(numbers.shape, np.nan), np.full(numbers.shape, np.nan)
         for one in np.unique(level):
             rows = np.flatnonzero(level == one)
             levels = self._noise_levels(int(one), noise)
-            done = self.field.denoise(blocks.take(rows), levels, hidden[0][rows], hidden[1][rows])
-            numbers[rows], codes[rows] = done.blocks.numbers, done.blocks.codes
+            done = self.field.denoise(blocks.take(rows), levels, hidden[rows])
+            numbers[rows] = done.blocks.numbers
+            for j, p in enumerate(done.posterior.category_probabilities.values()):
+                codes[rows, j] = _switched(codes[rows, j], p)
             low[rows], high[rows] = done.posterior.intervals(coverage)
         return Cleaned(Blocks(numbers, codes), low, high)
 
@@ -231,6 +238,19 @@ def given_noise(schema: Schema, given: Mapping[str, float]) -> TableNoise:
     return TableNoise(np.empty(0), levels.sigma, levels.flip, True, 0.0, 0.0)
 
 
+def damaged_rows(p_values: Floats, rate: float = DAMAGED_FDR) -> float:
+    """The largest p-value up to which at most `rate` of the rows are expected to be noisy only (Storey).
+
+    >>> damaged_rows(np.array([0.001, 0.002, 0.003, 0.6, 0.8]), 0.25)
+    0.003
+    """
+    rising = np.sort(p_values)
+    noisy_only = min(1.0, 2.0 * float((rising > 0.5).mean()) + 1.0 / max(rising.size, 1))
+    expected = noisy_only * rising * rising.size / np.arange(1, rising.size + 1)
+    passed = np.flatnonzero(expected <= rate)
+    return float(rising[passed[-1]]) if passed.size else 0.0
+
+
 def nil_noise(schema: Schema, gain: float = 0.0, floor: float = 0.0) -> TableNoise:
     """No noise: what a survey gained did not pass the floor."""
     return TableNoise(np.empty(0), np.zeros(len(schema.numbers)), np.zeros(len(schema.categories)), False, gain, floor)
@@ -251,6 +271,13 @@ def _mixed(parts: Floats) -> Floats:
         weighted = parts * shares
         shares = (weighted / weighted.sum(axis=1, keepdims=True)).mean(axis=0)
     return np.asarray(shares)
+
+
+def _switched(codes: NDArray[np.int32], p: Floats) -> NDArray[np.int32]:
+    """The likeliest levels where they are likelier by MARGIN than those observed, or nothing was."""
+    old = np.take_along_axis(p, np.maximum(codes, 0)[:, None].astype(np.int64), axis=1)[:, 0]
+    stays = (codes >= 0) & (p.max(axis=1) - old <= MARGIN)
+    return np.where(stays, codes, p.argmax(axis=1)).astype(np.int32)
 
 
 def _flip_rates(field: Field, blocks: Blocks, sigma: float) -> Floats:

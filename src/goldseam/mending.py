@@ -20,6 +20,7 @@ from goldseam.denoising import Denoiser, TableNoise
 from goldseam.discovery import FineCells
 from goldseam.errors import ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, recalibrate
+from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
 from goldseam.outside import Outside
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import CAUSES
@@ -36,8 +37,7 @@ NO_CAUSE: Final = -1
 MISSING_CELL, CORRUPT, NOISE, UNSEEN_CELL, REFUSED = range(len(CAUSES))
 N_DONORS: Final = 3
 RARE: Final = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
-MOST_HIDDEN: Final = 0.6
-DISTRUST: Final = -1.0
+DOUBT: Final = 0.3  # probability of damage from which a number of a noisy row does not help to predict others
 Action = Literal["repair", "flag", "quarantine"]
 ACTIONS: Final = ("repair", "flag", "quarantine")
 
@@ -186,7 +186,7 @@ class Mender:
         """Numbers that the evidence distrusts: those of flagged rows with even odds of damage, at most three fifths."""
         at = self.evidence.layout.number_cells
         scores = np.where(found.flagged[:, None], found.cell_scores, -np.inf)
-        kth = np.sort(scores, axis=1)[:, [scores.shape[1] - 1 - int(MOST_HIDDEN * scores.shape[1])]]
+        kth = np.sort(scores, axis=1)[:, [scores.shape[1] - 1 - int(MOST_SUSPECT * scores.shape[1])]]
         return np.asarray(((scores > DISTRUST) & (scores > kth))[:, at])
 
     def mend(self, blocks: Blocks, levels: Levels = ALL_QUIET, noisy: Evidence | None = None) -> Mended:
@@ -200,10 +200,8 @@ class Mender:
             loud = level > 0
             if loud.any():
                 rows = np.flatnonzero(loud)
-                part = blocks.take(rows)
-                parts = self._judged(noisy, part, levels.cell_p_value)
-                cleaned = self._denoised(part, level[rows], levels.noise, *parts)
-                found, repairs = _patched(found, parts[0], rows), _patched(repairs, cleaned, rows)
+                parts = self._denoised(noisy, blocks.take(rows), level[rows], levels.noise)
+                found, repairs = _patched(found, parts[0], rows), _patched(repairs, parts[1], rows)
         return self._decided(blocks, found, repairs, loud, by_cell=by_cell)
 
     def _judged(self, evidence: Evidence, blocks: Blocks, cell_p_value: float | None) -> tuple[Findings, Repairs]:
@@ -217,21 +215,20 @@ class Mender:
         repairs = evidence.repairs(blocks, rows, found)
         return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)
 
-    def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, found: Findings, repairs: Repairs) -> Repairs:
-        """Suspect cells as the evidence repairs them; all others, gaps too, as the denoiser believes them."""
+    def _denoised(self, evidence: Evidence, blocks: Blocks, level: Ints, noise: TableNoise) -> tuple[Findings, Repairs]:
+        """Noisy rows: numbers that noise does not explain are suspect; everything, gaps too, is as the denoiser believes it
+        without those."""
         assert self.denoiser is not None
-        layout = self.evidence.layout
-        suspect = (found.suspect[:, layout.number_cells], found.suspect[:, layout.category_cells])
-        clean = self.denoiser.restore(blocks, level, noise, suspect, self.coverage)
-        stands = (repairs.changed & found.suspect)[:, layout.number_cells]
-        numbers = np.where(stands, repairs.blocks.numbers, np.where(suspect[0], blocks.numbers, clean.blocks.numbers))
-        old = (repairs.changed & found.suspect)[:, layout.category_cells]
-        codes = np.where(old, repairs.blocks.codes, np.where(suspect[1], blocks.codes, clean.blocks.codes))
-        same = (numbers == blocks.numbers) | (np.isnan(numbers) & np.isnan(blocks.numbers))
-        return Repairs(
-            Blocks(numbers, codes.astype(np.int32)), layout.join(~same, codes != blocks.codes), repairs.refused,
-            np.where(stands, repairs.low, clean.low), np.where(stands, repairs.high, clean.high),
-        )  # fmt: skip
+        layout = evidence.layout
+        found = evidence.findings(evidence.rows(blocks))
+        doubted = (found.probabilities > DOUBT) & ~layout.unusable(blocks)
+        doubted &= (found.row_p_values <= noise.damaged_p_value)[:, None]
+        doubted[:, layout.category_cells] = False
+        clean = self.denoiser.restore(blocks, level, noise, doubted[:, layout.number_cells], self.coverage)
+        same = clean.blocks.numbers == blocks.numbers
+        changed = layout.join(~same, clean.blocks.codes != blocks.codes)
+        repairs = Repairs(clean.blocks, changed, np.zeros(changed.shape, dtype=bool), clean.low, clean.high)
+        return replace(found, suspect=doubted), repairs
 
     def _decided(self, blocks: Blocks, found: Findings, repairs: Repairs, loud: Flags, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.

@@ -1,0 +1,87 @@
+"""What the restorer promises and what is measured: false alarms, false discoveries, coverage, noise (all with defaults)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.harness import write_results
+from benchmarks.restorer.tables import SETS, load_case, quality
+from goldseam import Restorer
+from goldseam.corruption.protocols import PEER_KINDS
+
+RATES = (0.01, 0.05, 0.1)
+FDRS = (0.05, 0.1, 0.2)
+
+
+def main(quick: bool) -> None:
+    alarms, discoveries, coverages, noises = [], [], [], []
+    for name in ["credit-approval", "wdbc"] if quick else SETS:
+        found = [measured(name, seed) for seed in range(1 if quick else 3)]
+        alarms.append({"set": name, **_alarms(found)})
+        discoveries.append({"set": name, **_mean(found, "fdr")})
+        coverages.append({"set": name, **_mean(found, "coverage")})
+        noises.append({"set": name, **_mean(found, "quality")})
+        print(alarms[-1], discoveries[-1], coverages[-1], noises[-1], flush=True)
+    notes = "Clean rows that neither fit nor calibration saw. limit: rate + 2 sd, of the incoming and the calibration sample."
+    write_results("restorer-alarms", alarms, title="False alarms of clean rows", notes=notes, quick=quick)
+    notes = "Interval and scatter-uniform damage of P1 in half of the rows; mean share of suspected cells that were fine."
+    write_results("restorer-discoveries", discoveries, title="False discoveries among cells", notes=notes, quick=quick)
+    notes = "Nominal .90; numbers that were changed, rightly or not, per kind of damage; noise: cells of denoised rows."
+    write_results("restorer-coverage", coverages, title="Coverage of intervals", notes=notes, quick=quick)
+    notes = "Q of damaged rows and of all rows; categories: wrong before and after. Damage of P1 in half of the rows."
+    write_results("restorer-quality", noises, title="Restoration with defaults", notes=notes, quick=quick)
+
+
+def measured(name: str, seed: int) -> dict[str, dict[str, float]]:
+    """One fit, everything that can be read from it."""
+    case = load_case(name, seed)
+    model = Restorer(audit=False, kinds=case.kinds, random_state=seed).fit(case.reference)
+    p_values = model.p_values(case.incoming)
+    out: dict[str, dict[str, float]] = {"alarms": {}, "fdr": {}, "coverage": {}, "quality": {}}
+    out["alarms"] = {f"at {rate}": float((p_values <= rate).mean()) for rate in RATES}
+    out["alarms"]["incoming"], out["alarms"]["calibration"] = len(case.incoming), model.row_counts_["calibration"]
+    for kind in PEER_KINDS:
+        table, cells = case.damaged(kind, seed)
+        result = model.restore(table)
+        _add_outcome(out, case, model, result, table, cells, kind)
+    tables = [case.damaged(kind, seed) for kind in ("interval", "scatter-uniform")]
+    for q in FDRS:
+        control = model.set_params(error_control="fdr", alarm_rate=q)
+        shares = []
+        for table, cells in tables:
+            suspect = _modelled(control, control.restore(table).suspect)
+            shares.append((suspect & ~cells).sum() / max(1, suspect.sum()))
+        out["fdr"][f"at {q}"] = float(np.mean(shares))
+    return out
+
+
+def _add_outcome(out, case, model, result, table, cells, kind) -> None:  # type: ignore[no-untyped-def]
+    truth, dirty = case.blocks(case.incoming), case.blocks(table)
+    rows = cells.any(axis=1)
+    out["quality"][f"{kind} Q"] = quality(case, result.blocks, dirty, rows)
+    out["quality"][f"{kind} Q all"] = quality(case, result.blocks, dirty)
+    if truth.codes.size:
+        out["quality"][f"{kind} wrong before"] = float((dirty.codes != truth.codes).mean())
+        out["quality"][f"{kind} wrong after"] = float((result.blocks.codes != truth.codes).mean())
+    lines = result.seam.to_polars().filter(result.seam.to_polars()["low"].is_not_null())
+    names = {column.name: j for j, column in enumerate(case.schema.numbers)}
+    real = np.array([truth.numbers[r, names[c]] for r, c in zip(lines["row"], lines["column"], strict=True)])
+    inside = (lines["low"].to_numpy() <= real) & (real <= lines["high"].to_numpy())
+    out["coverage"][kind] = float(inside.mean()) if inside.size >= 30 else float("nan")
+
+
+def _modelled(model, suspect):  # type: ignore[no-untyped-def]
+    return suspect[:, list(model.schema_.modelled_positions)]
+
+
+def _alarms(found):  # type: ignore[no-untyped-def]
+    row = {}
+    for rate in RATES:
+        row[f"at {rate}"] = float(np.mean([one["alarms"][f"at {rate}"] for one in found]))
+        sizes = [1 / one["alarms"]["incoming"] + 1 / one["alarms"]["calibration"] for one in found]
+        row[f"limit {rate}"] = rate + 2 * float(np.sqrt(rate * (1 - rate) * np.sum(sizes)) / len(found))
+    return row
+
+
+def _mean(found, what):  # type: ignore[no-untyped-def]
+    return {key: float(np.nanmean([one[what][key] for one in found])) for key in found[0][what]}
