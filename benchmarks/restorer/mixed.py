@@ -86,7 +86,11 @@ def _error(blocks: Blocks, truth: Blocks, sd) -> float:  # type: ignore[no-untyp
 def _accuracy(case, answers, reference, truth):  # type: ignore[no-untyped-def]
     model = LogisticRegression(max_iter=2000).fit(features(reference, case.schema), case.labels[0])
     score = lambda blocks: float(model.score(features(_plain(blocks, reference), case.schema), case.labels[1]))  # noqa: E731
-    shown = {"accuracy original": truth, "accuracy before": answers["do nothing"], "accuracy after": answers["restorer"]}
+    shown = {
+        "accuracy original": truth,
+        "accuracy before": answers["do nothing"],
+        "accuracy after": answers["restorer"],
+    }
     return {what: score(blocks) for what, blocks in shown.items()}
 
 

@@ -24,7 +24,9 @@ def main(quick: bool) -> None:
         print(alarms[-1], discoveries[-1], coverages[-1], noises[-1], flush=True)
     notes = "Clean rows that neither fit nor calibration saw. limit: rate + 2 sd, of the incoming and the calibration sample."
     write_results("restorer-alarms", alarms, title="False alarms of clean rows", notes=notes, quick=quick)
-    notes = "Interval and scatter-uniform damage of P1 in half of the rows; mean share of suspected cells that were fine."
+    notes = (
+        "Interval and scatter-uniform damage of P1 in half of the rows; mean share of suspected cells that were fine."
+    )
     write_results("restorer-discoveries", discoveries, title="False discoveries among cells", notes=notes, quick=quick)
     notes = "Nominal .90; numbers that were changed, rightly or not, per kind of damage; noise: cells of denoised rows."
     write_results("restorer-coverage", coverages, title="Coverage of intervals", notes=notes, quick=quick)

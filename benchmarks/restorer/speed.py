@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -46,7 +47,8 @@ def measure(method: object, n_rows: int) -> dict[str, float]:
     start = time.perf_counter()
     model.restore(incoming)
     restored = time.perf_counter() - start
-    peak = next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    status = Path("/proc/self/status").read_text().splitlines()
+    peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
     return {"fit s": fitted, "rows per s": n_rows / restored, "peak MB": peak}
 
 

@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 
 PENALTY = 1.0 / 100.0
 
+JUST_ABOVE = np.nextafter(0.5, 1.0)
+
 
 def fit_platt(scores: Floats, positive: NDArray[np.bool_], weights: Floats) -> tuple[float, float]:
     """Slope A and offset B of P(positive) = sig(A f + B): weighted logistic regression, A^2 / 200 as penalty.
@@ -63,10 +65,17 @@ def fit_temperature(scores: Floats, codes: NDArray[np.int64], weights: Floats) -
 def platt_probabilities(scores: Floats, slope: float, offset: float) -> Floats:
     """Class probabilities (rows, classes): sig(A f + B) for scores of one column, softmax(A f) for more.
 
+    The likelier class is the predicted one: where B would put a row on the other side, it stays at one half.
+
     >>> platt_probabilities(np.array([[0.0]]), 1.0, 0.0)
     array([[0.5, 0.5]])
+    >>> platt_probabilities(np.array([[0.1], [-0.1]]), 1.0, -0.5).round(3)
+    array([[0.5  , 0.5  ],
+           [0.646, 0.354]])
     """
     if scores.shape[1] == 1:
+        ahead = scores[:, 0] > 0
         positive = expit(slope * scores[:, 0] + offset)
+        positive = np.where(ahead, np.maximum(positive, JUST_ABOVE), np.minimum(positive, 0.5))
         return np.column_stack([1 - positive, positive])
     return softmax(slope * scores, axis=1)
