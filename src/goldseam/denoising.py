@@ -49,7 +49,7 @@ GIVEN: Final = len(SIGMAS)
 LEAST_CALIBRATION: Final = 20
 LEAST_SURVEYED: Final = 20
 LEAST_SHARE: Final = 0.15  # of the rows, that must be noisy
-LEAST_GAIN: Final = 2.0  # in log likelihood per noisy row
+LEAST_GAIN: Final = 0.5  # in log likelihood per noisy row
 NATURAL_SHARE: Final = 0.05  # of clean rows that make a level natural
 LEAST_FLIP: Final = 0.02  # above the floor
 DAMAGED_FDR: Final = 0.5
@@ -245,7 +245,7 @@ def damaged_rows(p_values: Floats, rate: float = DAMAGED_FDR) -> float:
     0.003
     """
     rising = np.sort(p_values)
-    noisy_only = min(1.0, 2.0 * float((rising > 0.5).mean()) + 1.0 / max(rising.size, 1))
+    noisy_only = min(1.0, (2.0 * float((rising > 0.5).sum()) + 1.0) / max(rising.size, 1))
     expected = noisy_only * rising * rising.size / np.arange(1, rising.size + 1)
     passed = np.flatnonzero(expected <= rate)
     return float(rising[passed[-1]]) if passed.size else 0.0

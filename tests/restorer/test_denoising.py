@@ -1,0 +1,160 @@
+"""Noise of whole tables: found where it is, refused where it is not, undone by the field, and kept on record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import goldseam as gs
+from goldseam.denoising import SIGMAS, damaged_rows, fit_denoiser, given_noise, nil_noise
+from goldseam.errors import InputError, ParameterError
+from goldseam.restorer import Levels, Restorer
+from goldseam.schema import Blocks
+from goldseam.tables import Table
+from tests.restorer.test_restorer import CLEAN, FAST, REFERENCE, damaged
+
+NUMBERS = ["x1", "x2", "x3", "x4", "x5"]
+
+
+def noisy(share: float, sigma: float = 0.5, seed: int = 5) -> tuple[Any, np.ndarray]:
+    """The clean table with noise of some sds on every number of some rows."""
+    rng = np.random.default_rng(seed)
+    rows = rng.random(len(CLEAN)) < share
+    table = CLEAN.copy()
+    for name in NUMBERS:
+        step = sigma * REFERENCE[name].std() * rng.standard_normal(len(CLEAN))
+        table[name] = (table[name] + np.where(rows, step, 0.0)).astype(CLEAN[name].dtype)
+    return table, rows
+
+
+def error(table: Any) -> np.ndarray:
+    """Squared error per row in sds."""
+    return sum(((table[name] - CLEAN[name]) / REFERENCE[name].std()).to_numpy() ** 2 for name in NUMBERS)
+
+
+@pytest.fixture(scope="module")
+def restorer() -> Restorer:
+    return Restorer(**FAST).fit(REFERENCE)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_noise_is_found_and_mostly_undone(restorer: Restorer, share: float) -> None:
+    table, rows = noisy(share)
+    result = restorer.restore(table)
+    assert error(result.table)[rows].sum() < 0.7 * error(table)[rows].sum()
+    assert error(result.table)[~rows].sum() < 0.1 * error(table)[rows].sum()
+    levels = result.facts["noise"]
+    assert levels["x1"]["status"] == "estimated"
+    assert levels["x1"]["value"] == pytest.approx(0.5 * REFERENCE["x1"].std(), rel=0.35)
+    assert 0.4 * share < levels["x1"]["share"] < 1.1 * share
+    assert result.seam.count_by_cause()["noise"] > 2 * rows.sum()
+    assert result.undo().equals(table)
+
+
+def test_clean_and_locally_damaged_tables_are_not_denoised(restorer: Restorer) -> None:
+    for table in (CLEAN, damaged(CLEAN)[0]):
+        levels = restorer.survey([table])
+        assert levels.noise is not None
+        assert not levels.noise.acts
+        statuses = {line["status"] for line in levels.noise.described(restorer.schema_).values()}
+        assert statuses == {"below_floor"}
+
+
+def test_denoise_false_and_streams_without_a_survey_leave_noise_alone(restorer: Restorer) -> None:
+    table, _ = noisy(1.0)
+    parts = list(restorer.restore_stream([table]))
+    assert parts[0].facts["noise"] == {}
+    off = Restorer(**FAST, denoise=False).fit(REFERENCE)
+    assert off.mender_.denoiser is None
+    assert off.survey([table]).noise is None
+
+
+def test_batches_agree_once_the_levels_are_known(restorer: Restorer) -> None:
+    table, _ = noisy(0.6)
+    levels = restorer.survey([table.iloc[:120], table.iloc[120:]])
+    whole = restorer.restore(table, levels=levels)
+    parts = [restorer.restore(table.iloc[k::3], levels=levels) for k in range(3)]
+    for k, part in enumerate(parts):
+        assert part.table.equals(whole.table.iloc[k::3])
+    again = restorer.survey([table])
+    assert np.array_equal(again.noise.shares, levels.noise.shares)
+
+
+def test_given_levels_are_used_as_they_are_even_by_transform() -> None:
+    table, _ = noisy(1.0)
+    sigma = {name: 0.5 * float(REFERENCE[name].std()) for name in NUMBERS}
+    model = Restorer(**FAST, denoise=sigma).fit(REFERENCE)
+    result = model.restore(table)
+    assert result.facts["noise"]["x2"] == {
+        "value": sigma["x2"], "unit": "sd", "status": "given", "share": 1.0
+    }  # fmt: skip
+    assert result.facts["noise"]["band"]["status"] == "nil"
+    assert error(result.table).sum() < 0.7 * error(table).sum()
+    columns = model.feature_names_in_
+    assert model.transform(table[columns])["x2"].equals(result.table["x2"])
+
+
+def test_noise_and_gross_errors_together(restorer: Restorer) -> None:
+    table, _ = noisy(1.0)
+    hit = np.arange(0, 300, 3)
+    table.loc[hit, "x3"] = table.loc[hit, "x3"] + 12.0
+    result = restorer.restore(table)
+    assert result.facts["noise"]["x3"]["status"] == "estimated"
+    off = np.abs(result.table["x3"] - CLEAN["x3"])
+    assert (off[hit] < 4.0).mean() > 0.8
+    assert error(result.table).sum() < 0.1 * error(table).sum()
+
+
+def test_saved_models_denoise_the_same(restorer: Restorer, tmp_path: Path) -> None:
+    table, _ = noisy(0.7)
+    restorer.save(tmp_path / "model.seam")
+    again = gs.load(tmp_path / "model.seam")
+    assert again.restore(table).table.equals(restorer.restore(table).table)
+
+
+def test_bad_levels_are_refused() -> None:
+    with pytest.raises(ParameterError, match=r"denoise must be one of 'auto', False; got 'never'"):
+        Restorer(**FAST, denoise="never").fit(REFERENCE)
+    with pytest.raises(ParameterError, match=r"noise names column 'x9', which is not in the table"):
+        Restorer(**FAST, denoise={"x9": 1.0}).fit(REFERENCE).restore(CLEAN)
+    with pytest.raises(InputError, match=r"no field could be learnt: 0 numbers among 2 columns"):
+        Restorer(**FAST, denoise={"band": 0.1}).fit(REFERENCE[["band", "side"]])
+
+
+def test_few_rows_are_not_surveyed_and_empty_ones_pass(restorer: Restorer) -> None:
+    table, _ = noisy(1.0)
+    assert not restorer.survey([table.iloc[:10]]).noise.acts
+    assert len(restorer.restore(table.iloc[:0]).table) == 0
+
+
+def test_noise_of_another_table_is_added_as_described() -> None:
+    schema_of = Restorer(**FAST).fit(REFERENCE)
+    blocks = Table.read(REFERENCE).encode(schema_of.schema_)
+    denoiser = fit_denoiser(blocks, blocks, schema_of.schema_, np.random.default_rng(0))
+    assert denoiser is not None
+    noise = given_noise(schema_of.schema_, {"x1": 2.0, "band": 0.5})
+    out = denoiser.add_noise(blocks, noise, np.random.default_rng(1))
+    step = out.numbers - blocks.numbers
+    assert step[:, 0].std() == pytest.approx(2.0, rel=0.2)
+    assert not step[:, 1].any()
+    assert (out.codes[:, 0] != blocks.codes[:, 0]).mean() == pytest.approx(0.5, abs=0.1)
+    assert (out.codes[:, 1] == blocks.codes[:, 1]).all()
+    assert set(np.unique(out.codes[:, 0])) <= {0, 1}
+
+
+def test_rows_damaged_besides_are_told_by_their_p_values() -> None:
+    rng = np.random.default_rng(0)
+    assert damaged_rows(rng.random(500), 0.5) < 0.02
+    mixed = np.concatenate([rng.random(250), 0.01 * rng.random(250)])
+    assert damaged_rows(mixed, 0.25) > 0.1
+    assert damaged_rows(np.empty(0)) == 0.0
+
+
+def test_levels_without_noise_are_quiet() -> None:
+    schema = Restorer(**FAST).fit(REFERENCE).schema_
+    assert not Levels(noise=nil_noise(schema)).noisy
+    assert SIGMAS[0] < SIGMAS[1]
+    assert isinstance(Table.read(CLEAN).encode(schema), Blocks)
