@@ -43,11 +43,12 @@ ROUNDS: Final = 100
 SAMPLES: Final = 12
 MOST_SURVEYED: Final = 2000
 MOST_FITTED: Final = 4000
-MOST_COLUMNS: Final = 300
+MOST_COLUMNS: Final = 100
 PRICE: Final = 0.1  # prior share of damaged cells
 GIVEN: Final = len(SIGMAS)
 LEAST_CALIBRATION: Final = 20
 LEAST_SURVEYED: Final = 20
+LEAST_LIKELIHOOD: Final = 1e-200
 LEAST_SHARE: Final = 0.15  # of the rows, that must be noisy
 LEAST_GAIN: Final = 0.5  # in log likelihood per noisy row
 NATURAL_SHARE: Final = 0.05  # of clean rows that make a level natural
@@ -155,8 +156,9 @@ class Denoiser:
 
     def _parts(self, votes: Floats, clean: Floats) -> Floats:
         """Likelihood of the stories, up to a factor per row: clean, damaged, and each level that is not natural."""
-        likelihood = np.exp(votes - votes.max(axis=1, keepdims=True))
-        return np.column_stack([likelihood[:, 1:] @ clean, likelihood[:, 0], likelihood[:, 1 + self.natural :]])
+        likelihood = _likelihoods(votes)
+        parts = [likelihood[:, 1:] @ clean, likelihood[:, 0], likelihood[:, 1 + self.natural :]]
+        return np.maximum(np.column_stack(parts), LEAST_LIKELIHOOD)
 
     def _shares(self, votes: Floats, clean: Floats) -> tuple[Floats, float]:
         """Shares of the stories in a table, and what those of noise gain in log likelihood."""

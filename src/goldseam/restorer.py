@@ -92,7 +92,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         Most states of a category.
     denoise : {"auto", False} or mapping of column to level, default "auto"
         "auto" lets `restore` and `survey` look whether rows of a table are noisy throughout, more than clean calibration
-        rows ever seemed, and then draws the cells of noisy rows in to what the mixed field believes (up to 300 columns).
+        rows ever seemed, and then draws the cells of noisy rows in to what the mixed field believes (up to 100 columns).
         A mapping gives standard deviations in own units and flip rates of categories. `transform`, which sees every row
         alone, acts on given levels only.
     audit : bool, default True
@@ -574,6 +574,6 @@ def _counted(evidence: Evidence, fine: FineCells, blocks: Blocks, n_jobs: int | 
 def _cannot_denoise(schema: Schema, n_calibration: int) -> str:
     return (
         f"denoise gives noise levels, but no field could be learnt: {len(schema.numbers)} numbers among "
-        f"{len(schema.modelled_positions)} columns and {n_calibration} calibration rows; at least 1 number, at most 300 "
+        f"{len(schema.modelled_positions)} columns and {n_calibration} calibration rows; at least 1 number, at most 100 "
         "columns and at least 20 calibration rows are needed. Hint: denoise=False."
     )

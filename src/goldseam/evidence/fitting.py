@@ -28,7 +28,7 @@ from goldseam.evidence.pool import Pool, fit_pool
 from goldseam.evidence.posterior import predictions
 from goldseam.evidence.prior import Prior
 from goldseam.evidence.rehearsal import NOISE, OWN, hurt
-from goldseam.evidence.repair import Repairer, fit_reach, fit_repairer, fit_switch, rivals
+from goldseam.evidence.repair import WHOLE, Repairer, fit_reach, fit_repairer, fit_switch, rivals
 from goldseam.evidence.selection import choose_experts
 from goldseam.schema import Blocks, Schema
 
@@ -266,11 +266,17 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     wanted = np.nan_to_num(practice.true_numbers - practice.numbers) / spread
     lesson = Lesson(wanted, share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
     repairer = fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds))
-    moved = seen[:, at] & (repairer.gain(offer) > 0.0)
+    gain = repairer.gain(offer)
+    moved = seen[:, at] & (gain > 0.0)
     moved &= (practice.way != NOISE)[:, None]  # promised for all cells that are moved, rightly or not, noise apart
     distance = np.abs(practice.true_scores - practice.center) / practice.width
+    between = (practice.true_numbers - practice.numbers) * (practice.true_numbers - practice.mended_numbers) <= 0.0
+    distance = np.where((gain < WHOLE) & between, 0.0, distance)  # such intervals reach from x to the mean anyway
     column = np.broadcast_to(np.arange(len(at)), moved.shape)
-    reach = fit_reach(distance[moved], column[moved], len(at), coverage)
+    hurt_too = (
+        moved & practice.changed[:, at]
+    )  # the promise must hold where it matters; false moves are mostly by halves
+    reach = fit_reach(distance[hurt_too], column[hurt_too], len(at), coverage)
     switch = _fit_switch(model.layout.category_cells, practice, seen)
     return replace(repairer, switch=switch, reach=reach)
 

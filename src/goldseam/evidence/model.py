@@ -20,7 +20,17 @@ from goldseam.evidence.interface import Statement
 from goldseam.evidence.pool import Pool
 from goldseam.evidence.posterior import Beliefs, Rows, believe, predictions, prepare_rows
 from goldseam.evidence.prior import Prior
-from goldseam.evidence.repair import CONTRADICTED, DISTRUST, GIANT, MOST_SUSPECT, THIN, TOO_WIDE, Repairer, rivals
+from goldseam.evidence.repair import (
+    CONTRADICTED,
+    DISTRUST,
+    GIANT,
+    MOST_SUSPECT,
+    THIN,
+    TOO_WIDE,
+    WHOLE,
+    Repairer,
+    rivals,
+)
 from goldseam.schema import Blocks
 
 __all__ = ["Evidence", "Findings", "Mended", "Repairs"]
@@ -199,6 +209,8 @@ class Evidence:
         filled = np.where(missing[:, categories], mended.codes, other)
         new_codes = np.where(changed[:, categories], filled, blocks.codes).astype(np.int32)
         low, high = self._interval(mended, changed[:, numbers])
+        halves = changed[:, numbers] & (move < WHOLE)
+        low, high = np.where(halves, np.minimum(low, old), low), np.where(halves, np.maximum(high, old), high)
         changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
         return Repairs(Blocks(new_numbers, new_codes), changed, refused, low, high)
 

@@ -7,7 +7,7 @@
 | a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `OUTSIDE` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
-| interval: mean +- q width in scores, q the conformal quantile of repaired cells in rehearsal | `fit_reach` |
+| interval: mean +- q width in scores, and x itself where g < .95; q conformal, of damaged cells in rehearsal | `fit_reach` |
 | odds that the likeliest other level is right and the level that stands is not: e^score q / (1 + e^score q_old) | `rivals` |
 | a category changes when, in rehearsal, changing at such odds did more good than harm | `fit_switch` |
 """
@@ -46,6 +46,7 @@ HARM = 1.25  # a level put wrong counts as so many put right
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
 GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range
 ABSURD = 4.0  # a value so many ranges beyond the range that is distrusted, in a flagged row, is replaced
+WHOLE = 0.95  # a number moved by less may have been right: its interval holds the observed value too
 DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
 SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
