@@ -267,16 +267,13 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     lesson = Lesson(wanted, share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
     repairer = fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds))
     gain = repairer.gain(offer)
-    moved = seen[:, at] & (gain > 0.0)
-    moved &= (practice.way != NOISE)[:, None]  # promised for all cells that are moved, rightly or not, noise apart
+    moved = seen[:, at] & (gain > 0.0) & practice.changed[:, at]  # false moves are mostly by halves
+    moved &= (practice.way != NOISE)[:, None]
     distance = np.abs(practice.true_scores - practice.center) / practice.width
     between = (practice.true_numbers - practice.numbers) * (practice.true_numbers - practice.mended_numbers) <= 0.0
     distance = np.where((gain < WHOLE) & between, 0.0, distance)  # such intervals reach from x to the mean anyway
     column = np.broadcast_to(np.arange(len(at)), moved.shape)
-    hurt_too = (
-        moved & practice.changed[:, at]
-    )  # the promise must hold where it matters; false moves are mostly by halves
-    reach = fit_reach(distance[hurt_too], column[hurt_too], len(at), coverage)
+    reach = fit_reach(distance[moved], column[moved], len(at), coverage)
     switch = _fit_switch(model.layout.category_cells, practice, seen)
     return replace(repairer, switch=switch, reach=reach)
 
