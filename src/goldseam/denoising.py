@@ -31,7 +31,16 @@ from goldseam.field.levels import NoiseLevels
 from goldseam.field.noise import estimate_flips
 from goldseam.schema import Blocks, Schema
 
-__all__ = ["Cleaned", "Denoiser", "TableNoise", "damaged_rows", "fit_denoiser", "given_noise", "nil_noise"]
+__all__ = [
+    "Cleaned",
+    "Denoiser",
+    "TableNoise",
+    "damaged_rows",
+    "fit_denoiser",
+    "given_noise",
+    "nil_noise",
+    "outweighed",
+]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -54,6 +63,8 @@ LEAST_GAIN: Final = 0.5  # in log likelihood per noisy row
 NATURAL_SHARE: Final = 0.05  # of clean rows that make a level natural
 LEAST_FLIP: Final = 0.02  # above the floor
 DAMAGED_FDR: Final = 0.5
+WEAK: Final = 0.4  # sds
+MUCH: Final = 0.1  # of the noisy rows damaged besides
 MARGIN: Final = 0.3  # in probability, by which another level must be likelier
 PENALTY: Final = 0.4
 TOLERANCE: Final = 1e-5
@@ -251,6 +262,15 @@ def damaged_rows(p_values: Floats, rate: float = DAMAGED_FDR) -> float:
     expected = noisy_only * rising * rising.size / np.arange(1, rising.size + 1)
     passed = np.flatnonzero(expected <= rate)
     return float(rising[passed[-1]]) if passed.size else 0.0
+
+
+def outweighed(sigma: float, damaged: float) -> bool:
+    """Weak noise (`sigma` sds) amid much other damage (share of noisy rows): mending cells does more good than denoising.
+
+    >>> outweighed(0.2, 0.3), outweighed(0.2, 0.05), outweighed(0.5, 0.3)
+    (True, False, False)
+    """
+    return sigma < WEAK and damaged > MUCH
 
 
 def nil_noise(schema: Schema, gain: float = 0.0, floor: float = 0.0) -> TableNoise:

@@ -25,7 +25,7 @@ from goldseam import model_file
 from goldseam.audit import Audit, Outcome, audit
 from goldseam.constraints import Constraints
 from goldseam.contamination import believed_rows, features
-from goldseam.denoising import Denoiser, TableNoise, damaged_rows, fit_denoiser, given_noise
+from goldseam.denoising import Denoiser, TableNoise, damaged_rows, fit_denoiser, given_noise, nil_noise, outweighed
 from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import InputError, ParameterError
@@ -457,7 +457,11 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             return found
         loud = np.flatnonzero(denoiser.levels_of_rows(rows, hidden, found) > 0)
         p_values = self.mender_.noisy_evidence(found).judge(rows.take(loud), self.n_jobs).row_p_values
-        return replace(found, damaged_p_value=damaged_rows(p_values))
+        limit = damaged_rows(p_values)
+        level = float((found.sigma / denoiser.field.scale).max(initial=0.0))
+        if outweighed(level, float((p_values <= limit).mean())):
+            return nil_noise(self.schema_, found.gain, found.floor)
+        return replace(found, damaged_p_value=limit)
 
     def _given_noise(self) -> TableNoise | None:
         return given_noise(self.schema_, self.denoise) if isinstance(self.denoise, Mapping) else None
