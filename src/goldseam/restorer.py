@@ -35,7 +35,7 @@ from goldseam.field import learn_field
 from goldseam.mending import Levels, Mended, Mender, Policy, joined
 from goldseam.outside import fit_outside
 from goldseam.record import facts_of, histograms, promise, seam_of
-from goldseam.sampling import RowSample, check_reference, donor_reference, split_rows
+from goldseam.sampling import LEAST_ROWS, RowSample, check_reference, donor_reference, split_rows
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import Restoration
 from goldseam.tables import Table
@@ -47,7 +47,6 @@ __all__ = ["Levels", "Restorer"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEAST_ROWS: Final = 10
 SURVEYED: Final = 1000
 SOURCES: Final = ("conditional", "boosted", "field", "tree")
 EXPERTS: Final = {"Gaussian": "conditional", "Boosted": "boosted", "UnitSource": "field"}
