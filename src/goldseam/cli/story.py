@@ -17,11 +17,13 @@ import polars as pl
 from goldseam.cli.app import program
 from goldseam.cli.console import Console, table
 from goldseam.cli.progress import working
+from goldseam.cli.warm_up import FIRST_FIT, is_first_fit
 from goldseam.errors import InputError
 
 __all__ = ["tell_story"]
 
 REFERENCE_ROWS: Final = 400
+MEASURES: Final = 10  # the means; their errors and worst values would triple the minute
 SHOWN: Final = 10
 AUDIT_KEY: Final = (
     "found: damaged rows flagged. localised: how well the cells were told (F1). restored: share of the error undone,\n"
@@ -39,7 +41,7 @@ class Story:
     def say(self, text: str) -> None:
         """Part of the story; not in JSON."""
         if not self.console.as_json:
-            click_echo(text)
+            print(text, flush=True)
 
     def run(self, *words: str) -> dict[str, Any]:
         """Run a command on the files of the demo; returns its JSON result."""
@@ -56,11 +58,6 @@ class Story:
         return result
 
 
-def click_echo(text: str) -> None:
-    """Print at once."""
-    print(text, flush=True)
-
-
 def tell_story(folder: Path, console: Console) -> None:
     """Damage, fit, check, restore, compare."""
     if folder.exists() and not folder.is_dir():
@@ -68,12 +65,13 @@ def tell_story(folder: Path, console: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     story = Story(folder, console)
     clean = write_tables(folder)
-    story.say(f"Wisconsin breast cancer: {REFERENCE_ROWS} rows are the reference, {clean.height} rows come in.")
-    options = ("--rows", "0.3", "--rate", "0.06", "--truth", "truth.csv", "--seed", "1")
+    story.say(f"Wisconsin breast cancer: {REFERENCE_ROWS} rows are the reference, {clean.height} come in.")
+    options = ("--rows", "0.3", "--rate", "0.15", "--truth", "truth.csv", "--seed", "1")
     damage = story.run("corrupt", "clean.csv", "-o", "damaged.csv", *options)
     story.say(f"{damage['cells_damaged']} cells in {damage['rows_damaged']} rows were overwritten with gross values.")
     story.say(
         "\nNow a model learns from the clean reference, damages rows of it on purpose and measures itself on them:"
+        + (f"\n({FIRST_FIT})" if is_first_fit() else "")
     )
     fitted = story.run("fit", "reference.csv", "-o", "model.seam")
     story.say(_audit_text(folder / "model.seam"))
@@ -98,7 +96,8 @@ def write_tables(folder: Path) -> pl.DataFrame:
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
-    frame = pl.DataFrame(data.data, schema=[str(name) for name in data.feature_names])
+    names = [str(name) for name in data.feature_names[:MEASURES]]
+    frame = pl.DataFrame(data.data[:, :MEASURES], schema=names)
     diagnosis = pl.Series("diagnosis", np.where(data.target == 0, "malignant", "benign"))
     order = np.random.default_rng(0).permutation(frame.height)
     frame = frame.with_columns(diagnosis)[order]

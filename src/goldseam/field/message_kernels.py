@@ -72,8 +72,12 @@ def possible_pairs(Phi, offsets, first, second):  # type: ignore[no-untyped-def]
     """Which pairs are edges before any number is integrated out."""
     out = np.empty(first.shape[0], dtype=np.bool_)
     for e in range(first.shape[0]):
-        block = Phi[offsets[first[e]] : offsets[first[e] + 1], offsets[second[e]] : offsets[second[e] + 1]]
-        out[e] = block.max() - block.min() > FLAT
+        low_j, low_k = offsets[first[e]], offsets[second[e]]
+        top = low = Phi[low_j, low_k]
+        for p in range(low_j, offsets[first[e] + 1]):
+            for q in range(low_k, offsets[second[e] + 1]):
+                top, low = max(top, Phi[p, q]), min(low, Phi[p, q])
+        out[e] = top - low > FLAT
     return out
 
 
@@ -266,7 +270,8 @@ def infer_rows(  # type: ignore[no-untyped-def]
                         total += V[s, t] * drive[t] if not clamped[t] else 0.0
                 start_mean[s, x] = total
         for x in range(lanes, LANES):
-            start_mean[:, x] = start_mean[:, lanes - 1]
+            for s in range(m):
+                start_mean[s, x] = start_mean[s, lanes - 1]
         for q in range(T):
             base = h[q] + half[q]
             for x in range(LANES):
@@ -305,7 +310,9 @@ def infer_rows(  # type: ignore[no-untyped-def]
         sweep = 0
         while remaining > 0:
             sweep += 1
-            before[:] = b
+            for q in range(T):  # not `before[:] = b`: its check of shapes takes seconds to compile
+                for x in range(LANES):
+                    before[q, x] = b[q, x]
             sweep_pairs(b, inverse, places, used, W, Wt, first, second, starts, offsets, c, new)
             for x in range(LANES):
                 if done[x]:

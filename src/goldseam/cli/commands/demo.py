@@ -15,7 +15,8 @@ from goldseam.cli.options import shared_options
 def command(output: str, **options: Any) -> None:
     """Damage a table on purpose, learn from clean rows, find and mend the damage, look at every change.
 
-    The table is Wisconsin breast cancer (569 rows, 30 numbers and a diagnosis), which ships with scikit-learn.
+    The table is Wisconsin breast cancer (569 rows, ten measures and a diagnosis), which ships with scikit-learn. The
+    commands are those of every day, with their defaults, and are printed as they run.
 
     \b
     Examples:

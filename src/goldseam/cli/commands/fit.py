@@ -60,6 +60,7 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
     """
     from goldseam.cli.progress import working
     from goldseam.cli.session import check_output, grid_shape, kinds_of, opened, whole_table
+    from goldseam.cli.warm_up import FIRST_FIT, compiled_ahead, is_first_fit
     from goldseam.restorer import Restorer
 
     with opened(files, options) as session:
@@ -74,8 +75,10 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
             audit=not options["no_audit"], missing_values=session.markers, n_jobs=options["jobs"],
             denoise=False if options["no_denoise"] else "auto", random_state=options["seed"], method=methods(options["method"]),
         )  # fmt: skip
+        if is_first_fit():
+            session.console.note(FIRST_FIT)
         what = f"learning from {frame.height:,} rows and {frame.width:,} columns"
-        with working(what, quiet=options["quiet"], say=session.console.note):
+        with working(what, quiet=options["quiet"], say=session.console.note), compiled_ahead():
             restorer.fit(frame)
         restorer.save(output)
         _tell(session, restorer, frame, output)
