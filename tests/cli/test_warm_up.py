@@ -38,9 +38,16 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 
 def test_a_helper_is_started_once_and_ended_with_the_block(helpers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm_up, "is_compiled", lambda kernel: False)
-    with pytest.raises(ZeroDivisionError), warm_up.compiled_ahead():
-        assert [helper.poll() for helper in helpers] == [None]
-        _ = 1 / 0
+    states = []
+
+    def fail() -> None:
+        with warm_up.compiled_ahead():
+            states.extend(helper.poll() for helper in helpers)
+            raise KeyError("a fit that fails")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert states == [None]
     assert [helper.poll() is not None for helper in helpers] == [True]
 
 

@@ -20,9 +20,14 @@ def write(path: Path, text: str = "new") -> None:
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "out.txt"
     target.write_text("old")
-    with pytest.raises(ZeroDivisionError), atomic_path(target) as temporary:
-        temporary.write_text("half")
-        _ = 1 / 0
+
+    def fail() -> None:
+        with atomic_path(target) as temporary:
+            temporary.write_text("half")
+            raise KeyError("in the middle")
+
+    with pytest.raises(KeyError):
+        fail()
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 
