@@ -165,8 +165,8 @@ def vector_rows() -> list[dict[str, Any]]:
     """Instructions in the compiled scan: packed ones do the work. Compiled anew, because cached code shows none."""
     code = (
         "import re; from numba import njit, boolean, float32, int64; from goldseam.separation import kernels;"
-        "row, nodes = float32[::1], int64[::1];"
-        "f = njit((row, row, boolean, row, int64, int64, nodes, nodes, nodes, nodes, row))(kernels._group_sums.py_func);"
+        "row = float32[::1];"
+        "f = njit((row, row, boolean, row, *[int64] * 5, row, int64))(kernels._leaf_sums.py_func);"
         "code = next(iter(f.inspect_asm().values()));"
         "print(', '.join(f'{w} {len(re.findall(w, code))}' for w in ('vsubps', 'vminps', 'vaddps', 'vsubss', 'vaddss')))"
     )

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldseam.separation.kernels import nearest_rows, pack_lanes, sum_radii
+from goldseam.separation.kernels import MOST_ROWS, TEAM, pack_lanes, sum_radii
+from goldseam.separation.nearest_kernels import nearest_rows
 from goldseam.separation.network import ranked_plan
 from goldseam.separation.ranked_kernels import ranked_radii
 from goldseam.separation.reference import Reference
@@ -46,6 +47,24 @@ def test_euclidean_radii_equal_the_naive_ones(rng, name, dtype, lattice):
     sum_radii(rows[:, tree.order].copy(), own, caps, flat, np.empty(0, dtype), len(reference), *links, 4, out)
     expected = naive.radii(rows, reference, tree, 1.0, 4, np.zeros(tree.n_columns, dtype=bool), own)
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("k", [*range(1, 10), 17])
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+def test_radii_of_every_rank_over_several_tiles_of_the_reference(rng, k, alpha):
+    """Whole numbers, so that sums are exact in any order; more rows than a team, more reference rows than a tile."""
+    tree, n = AttributeTree.interval(6).pruned(2), 2 * MOST_ROWS + 37
+    reference, rows = rng.integers(0, 40, (n, 6)).astype(float), rng.integers(0, 40, (TEAM + 2, 6)).astype(float)
+    own = np.array([n - 1, 3, *[-1] * TEAM])
+    rows[:2] = reference[own[:2]]
+    space = Reference(reference, tree, np.zeros(6), np.ones(6), np.zeros(6, dtype=bool), alpha)
+    out = space.radii(rows, k, members=own)
+    squares = (rows[:, None, :] - reference[None, :, :]) ** 2
+    for node in range(tree.n_nodes):
+        kept = kept_deviations(tree.size, alpha)[node]
+        sums = np.sort(squares[:, :, tree.columns(node)], axis=2)[:, :, :kept].sum(axis=2)
+        sums[[0, 1], own[:2]] = np.inf
+        np.testing.assert_array_equal(out[:, node], np.sort(sums, axis=1)[:, k - 1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,10 +1,11 @@
-"""Compiled loops of the separation (S11): distances to all reference rows at all nodes, and nearest rows.
+"""Compiled loops of the separation (S11): squared distances to all reference rows at all nodes, α = 1.
 
 Layout: the reference is stored in tree order, in blocks of 16 rows side by side (`pack_lanes`), so that one vector
 instruction serves 16 pairs; GROUP blocks are worked on together, and a few rows take turns on a tile of the reference
-that fits into the cache. Sums are taken in a fixed order (columns of a leaf from left to right, then children from left
-to right), whatever the batch. Missing cells of a row are nil deviations (`cap` 0) and a factor at the end; where the
-reference has gaps, a second array of the same layout says which of its cells were seen.
+that fits into the cache. Nodes are visited children first; a tile's distances at a node are summed, taken into the lists
+of the k smallest, and added to the parent's. Sums are taken in a fixed order (columns of a leaf from left to right, then
+children from left to right), whatever the batch. Missing cells of a row are nil deviations (`cap` 0) and a factor at the
+end; where the reference has gaps, a second array of the same layout says which of its cells were seen.
 """
 
 from __future__ import annotations
@@ -16,27 +17,23 @@ from numba import njit
 from numpy.typing import NDArray
 
 from goldseam.separation.lane_kernels import (
-    PAIR,
-    lanes_add,
     lanes_add_column,
     lanes_add_group,
     lanes_add_seen_deviation,
-    lanes_below,
-    lanes_category_distances,
     lanes_leaf_sums,
-    lanes_number_distances,
     lanes_offer,
     lanes_plain_sums,
     lanes_scale,
 )
-from goldseam.separation.network_kernels import lanes_joins
+from goldseam.separation.network_kernels import lanes_joins, lanes_offers
 from goldseam.separation.vector_kernels import GROUP, LANES
 
 __all__ = [
-    "forget_lanes",
+    "MOST_ROWS",
+    "TEAM",
+    "aligned",
     "kth_smallest",
-    "list_size",
-    "nearest_rows",
+    "offer",
     "pack_lanes",
     "scale_rows",
     "sum_radii",
@@ -45,10 +42,12 @@ __all__ = [
 
 _leaf1, _leaf2, _leaf3, _leaf4 = lanes_leaf_sums
 _plain3, _plain4 = lanes_plain_sums
-_join1, _join2, _join4, _join8, _join16 = lanes_joins
+_join1, _join2, _join3, _join4, _join5, _join6, _join7, _join8 = lanes_joins
+_offer1, _offer2, _offer3, _offer4, _offer5, _offer6, _offer7, _offer8 = lanes_offers
 
 TEAM = 8  # rows that share a tile of the reference
-TILE_BYTES = 1 << 19
+TILE_BYTES, MOST_ROWS = 1 << 19, 1024  # of a tile
+CACHE_LINE = 64
 
 
 def pack_lanes(rows: NDArray[Any], fill: float) -> NDArray[Any]:
@@ -57,7 +56,17 @@ def pack_lanes(rows: NDArray[Any], fill: float) -> NDArray[Any]:
     blocks = -(-n // (LANES * GROUP)) * GROUP
     padded = np.full((blocks * LANES, d), fill, dtype=rows.dtype)
     padded[:n] = rows
-    return np.ascontiguousarray(padded.reshape(blocks, LANES, d).transpose(0, 2, 1)).ravel()
+    result = aligned(padded.size, padded)
+    result.reshape(blocks, d, LANES)[:] = padded.reshape(blocks, LANES, d).transpose(0, 2, 1)
+    return result
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def aligned(size, like):  # type: ignore[no-untyped-def]
+    """An empty array of the type of `like` that begins with a cache line: vectors that cross lines are read twice."""
+    raw = np.empty(size + LANES, like.dtype)
+    shift = -raw.ctypes.data % CACHE_LINE // raw.itemsize
+    return raw[shift : shift + size]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -72,106 +81,117 @@ def scale_rows(values, order, center, scale, farthest, out):  # type: ignore[no-
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def tile_size(d, itemsize):  # type: ignore[no-untyped-def]
-    """Blocks of a tile: whole groups within TILE_BYTES."""
-    return max(1, TILE_BYTES // (d * LANES * itemsize * GROUP)) * GROUP
+    """Blocks of a tile: whole groups within TILE_BYTES and MOST_ROWS."""
+    return max(1, min(TILE_BYTES // (d * itemsize), MOST_ROWS) // (LANES * GROUP)) * GROUP
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _group_sums(x, cap, capped, flat, base, stride, start, stop, first, count, values):  # type: ignore[no-untyped-def]
-    """Squared distances to the rows of a group of blocks at every node, α = 1; `capped` if not all caps are infinite."""
-    wide = GROUP * LANES
-    for n in range(start.shape[0] - 1, -1, -1):
-        at = n * wide
-        if count[n] == 0:
-            j, end = start[n], stop[n]
-            place = base + j * LANES
-            if end - j == 4 and not capped:
-                _plain4(values, at, flat, place, stride, x, cap, j)
-                j += 4
-            elif end - j == 3 and not capped:
-                _plain3(values, at, flat, place, stride, x, cap, j)
-                j += 3
-            elif end - j >= 4:
-                _leaf4(values, at, flat, place, stride, x, cap, j)
-                j += 4
-            elif end - j == 3:
-                _leaf3(values, at, flat, place, stride, x, cap, j)
-                j += 3
-            elif end - j == 2:
-                _leaf2(values, at, flat, place, stride, x, cap, j)
-                j += 2
-            else:
-                _leaf1(values, at, flat, place, stride, x, cap, j)
-                j += 1
-            while j < end:
-                lanes_add_column(values, at, flat, base + j * LANES, stride, x, cap, j)
-                j += 1
+def _leaf_sums(x, cap, capped, flat, base, stride, groups, j, end, values, at):  # type: ignore[no-untyped-def]
+    """Squared distances over the columns [j, end) to the rows of some groups of blocks; `capped` if a cap is finite."""
+    wide, begin = GROUP * LANES, j
+    for g in range(groups):
+        to, place, j = at + g * wide, base + g * GROUP * stride + begin * LANES, begin
+        if end - j == 4 and not capped:
+            _plain4(values, to, flat, place, stride, x, cap, j)
+            j += 4
+        elif end - j == 3 and not capped:
+            _plain3(values, to, flat, place, stride, x, cap, j)
+            j += 3
+        elif end - j >= 4:
+            _leaf4(values, to, flat, place, stride, x, cap, j)
+            j += 4
+        elif end - j == 3:
+            _leaf3(values, to, flat, place, stride, x, cap, j)
+            j += 3
+        elif end - j == 2:
+            _leaf2(values, to, flat, place, stride, x, cap, j)
+            j += 2
         else:
-            child = first[n] * wide
-            lanes_add_group(values, at, child, child + wide)
-            for c in range(2, count[n]):
-                lanes_add_group(values, at, at, child + c * wide)
+            _leaf1(values, to, flat, place, stride, x, cap, j)
+            j += 1
+        while j < end:
+            lanes_add_column(values, to, flat, place + (j - begin) * LANES, stride, x, cap, j)
+            j += 1
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _block_seen_sums(x, cap, observed, flat, seen, base, start, stop, first, count, sums, counts, values, g):  # type: ignore[no-untyped-def]
-    """The same for block g of a group, with gaps in the reference.
+def _seen_leaf_sums(x, cap, observed, flat, seen, base, stride, blocks, j, end, values, counts, at):  # type: ignore[no-untyped-def]
+    """The same over cells observed in both rows, and their number."""
+    for b in range(blocks):
+        to = at + b * LANES
+        for lane in range(LANES):
+            values[to + lane] = 0
+            counts[to + lane] = 0
+        for i in range(j, end):
+            place = base + b * stride + i * LANES
+            lanes_add_seen_deviation(values, to, counts, flat, seen, place, x[i], cap[i], observed[i])
 
-    Sums are over cells observed in both rows, times size / number of them.
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _visits(first, count):  # type: ignore[no-untyped-def]
+    """Nodes with children before parents, left before right; the buffer of each; whether it is a later sibling.
+
+    A first child uses the buffer of its parent, later ones the next, which is then added to it.
     """
-    for n in range(start.shape[0] - 1, -1, -1):
-        at = n * LANES
-        if count[n] == 0:
-            for lane in range(LANES):
-                sums[at + lane] = 0
-                counts[at + lane] = 0
-            for j in range(start[n], stop[n]):
-                lanes_add_seen_deviation(sums, at, counts, flat, seen, base + j * LANES, x[j], cap[j], observed[j])
-        else:
-            child = first[n] * LANES
-            lanes_add(sums, at, child, child + LANES)
-            lanes_add(counts, at, child, child + LANES)
-            for c in range(2, count[n]):
-                lanes_add(sums, at, at, child + c * LANES)
-                lanes_add(counts, at, at, child + c * LANES)
-        lanes_scale(values, (n * GROUP + g) * LANES, at, sums, counts, x.dtype.type(stop[n] - start[n]))
+    nodes = count.shape[0]
+    order, slot, todo = np.empty(nodes, np.int64), np.zeros(nodes, np.int64), np.empty(nodes, np.int64)
+    later = np.zeros(nodes, np.bool_)
+    left, n_todo, todo[0] = nodes, 1, 0
+    while n_todo:
+        n_todo -= 1
+        left -= 1
+        node = order[left] = todo[n_todo]
+        for c in range(count[node]):
+            todo[n_todo] = child = first[node] + c
+            later[child] = c > 0
+            slot[child] = slot[node] + later[child]
+            n_todo += 1
+    return order, slot, later
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def forget_lanes(values, nodes, begin, n_rows, skip):  # type: ignore[no-untyped-def]
-    """Take the row itself, and the lanes that fill up the last group, out of the running; `begin` is its first row."""
-    wide = GROUP * LANES
-    if begin <= skip < begin + wide:
-        for n in range(nodes):
-            values[n * wide + skip - begin] = np.inf
-    if begin + wide > n_rows:
-        for n in range(nodes):
-            for lane in range(max(0, n_rows - begin), wide):
-                values[n * wide + lane] = np.inf
+def offer(values, at, groups, lists, place, k):  # type: ignore[no-untyped-def]
+    """Take the values of some groups of blocks into 16 ascending lists of the k smallest, one per lane."""
+    if k == 5:
+        _offer5(values, at, groups, lists, place)
+    elif k == 1:
+        _offer1(values, at, groups, lists, place)
+    elif k == 2:
+        _offer2(values, at, groups, lists, place)
+    elif k == 3:
+        _offer3(values, at, groups, lists, place)
+    elif k == 4:
+        _offer4(values, at, groups, lists, place)
+    elif k == 6:
+        _offer6(values, at, groups, lists, place)
+    elif k == 7:
+        _offer7(values, at, groups, lists, place)
+    elif k == 8:
+        _offer8(values, at, groups, lists, place)
+    else:
+        for g in range(groups):
+            lanes_offer(values, at + g * GROUP * LANES, lists, place, k)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def list_size(k):  # type: ignore[no-untyped-def]
-    """Slots of a list of k values: a power of two up to 16."""
-    size = 1
-    while size < min(k, 16):
-        size *= 2
-    return max(size, k)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def kth_smallest(lists, at, k, size):  # type: ignore[no-untyped-def]
-    """The k-th smallest of 16 ascending lists, one per lane, of which the slots from k on are infinite."""
-    if size == 1:
+def kth_smallest(lists, at, k):  # type: ignore[no-untyped-def]
+    """The k-th smallest of 16 ascending lists, one per lane."""
+    if k == 5:
+        _join5(lists, at)
+    elif k == 1:
         _join1(lists, at)
-    elif size == 2:
+    elif k == 2:
         _join2(lists, at)
-    elif size == 4:
+    elif k == 3:
+        _join3(lists, at)
+    elif k == 4:
         _join4(lists, at)
-    elif size == 8:
+    elif k == 6:
+        _join6(lists, at)
+    elif k == 7:
+        _join7(lists, at)
+    elif k == 8:
         _join8(lists, at)
-    elif size == 16:
-        _join16(lists, at)
     else:
         for lane in range(1, LANES):  # into the list of the first lane
             for i in range(k):
@@ -211,118 +231,70 @@ def _rescale(radii, observed, start, stop, gaps):  # type: ignore[no-untyped-def
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def _forget(values, at, begin, size, n_rows, skip):  # type: ignore[no-untyped-def]
+    """Take the row itself, and the lanes that fill up the last group, out of the running; `begin` is the first row."""
+    if begin <= skip < begin + size:
+        values[at + skip - begin] = np.inf
+    for lane in range(n_rows - begin, size):
+        values[at + lane] = np.inf
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _scan_tile(row, lanes, tree, visits, begin, used, n_rows, k, work, lists, at):  # type: ignore[no-untyped-def]
+    """Take the distances of one row to a tile of the reference into its lists of the k smallest, node after node.
+
+    `begin` is the first of the `used` blocks. Buffers hold a node on the way up each, so that they stay in the nearest
+    cache; a node is added to its parent's buffer as soon as it has been looked at.
+    """
+    (x, cap, observed, capped, skip), (flat, seen, stride) = row, lanes
+    (start, stop, count), (order, slot, later), (values, counts, scaled, size) = tree, visits, work
+    groups, base, gaps, wide = used // GROUP, begin * stride, seen.shape[0] > 0, GROUP * LANES
+    for n in order:
+        here, j, end = slot[n] * size, start[n], stop[n]
+        if count[n] == 0:
+            if gaps:
+                _seen_leaf_sums(x, cap, observed, flat, seen, base, stride, used, j, end, values, counts, here)
+            else:
+                _leaf_sums(x, cap, capped, flat, base, stride, groups, j, end, values, here)
+            _forget(values, here, begin * LANES, used * LANES, n_rows, skip)
+        if gaps:
+            for b in range(0, used * LANES, LANES):
+                lanes_scale(scaled, b, here + b, values, counts, x.dtype.type(end - j))
+            offer(scaled, 0, groups, lists, at + n * k * LANES, k)
+        else:
+            offer(values, here, groups, lists, at + n * k * LANES, k)
+        if later[n]:
+            for g in range(0, groups * wide, wide):
+                lanes_add_group(values, here - size + g, here - size + g, here + g)
+                if gaps:
+                    lanes_add_group(counts, here - size + g, here - size + g, here + g)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def sum_radii(rows, skips, caps, flat, seen, n_rows, start, stop, first, count, k, out):  # type: ignore[no-untyped-def]
     """K-th smallest squared distance (S-2 with α = 1) of every row at every node; NaN where nothing was observed.
 
     `skips[i]` is the reference row that row i is, or -1. `seen` is empty when the reference has no gaps.
     """
-    nodes, d, size = start.shape[0], rows.shape[1], list_size(k)
+    nodes, d, gaps = start.shape[0], rows.shape[1], seen.shape[0] > 0
     x, cap, observed = np.empty((TEAM, d), rows.dtype), np.empty((TEAM, d), rows.dtype), np.empty((TEAM, d), rows.dtype)
-    values = np.empty(nodes * GROUP * LANES, rows.dtype)
-    lists = np.empty((TEAM, nodes * size * LANES), rows.dtype)
-    sums, counts = np.empty(nodes * LANES, rows.dtype), np.empty(nodes * LANES, rows.dtype)
-    blocks, gaps = flat.shape[0] // (d * LANES), seen.shape[0] > 0
-    tile, stride, capped = tile_size(d, rows.itemsize), d * LANES, np.empty(TEAM, np.bool_)
+    visits, blocks = _visits(first, count), flat.shape[0] // (d * LANES)
+    tile, length = min(tile_size(d, rows.itemsize), blocks), nodes * k * LANES
+    values = aligned((visits[1].max() + 1) * tile * LANES, rows)
+    counts, scaled = aligned(values.shape[0] if gaps else 0, rows), aligned(tile * LANES if gaps else 0, rows)
+    lists = aligned(TEAM * length, rows)
+    work, lanes, tree = (values, counts, scaled, tile * LANES), (flat, seen, d * LANES), (start, stop, count)
     for begin in range(0, rows.shape[0], TEAM):
         team = min(TEAM, rows.shape[0] - begin)
         for t in range(team):
             _read_row(rows[begin + t], caps, x[t], cap[t], observed[t])
-            capped[t] = cap[t].min() < np.inf
         lists[:] = np.inf
         for top in range(0, blocks, tile):
+            used = min(tile, blocks - top)
             for t in range(team):
-                for group in range(top, min(top + tile, blocks), GROUP):
-                    base = group * stride
-                    if gaps:
-                        for g in range(GROUP):
-                            _block_seen_sums(
-                                x[t], cap[t], observed[t], flat, seen, base + g * stride, start, stop, first, count,
-                                sums, counts, values, g,
-                            )  # fmt: skip
-                    else:
-                        _group_sums(x[t], cap[t], capped[t], flat, base, stride, start, stop, first, count, values)
-                    forget_lanes(values, nodes, group * LANES, n_rows, skips[begin + t])
-                    for n in range(nodes):
-                        lanes_offer(values, n * GROUP * LANES, lists[t], n * size * LANES, k)
+                row = (x[t], cap[t], observed[t], cap[t].min() < np.inf, skips[begin + t])
+                _scan_tile(row, lanes, tree, visits, top, used, n_rows, k, work, lists, t * length)
         for t in range(team):
             for n in range(nodes):
-                out[begin + t, n] = kth_smallest(lists[t], n * size * LANES, k, size)
+                out[begin + t, n] = kth_smallest(lists, t * length + n * k * LANES, k)
             _rescale(out[begin + t], observed[t], start, stop, gaps)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _believed_cells(row, ignored, caps, offsets, x):  # type: ignore[no-untyped-def]
-    """Cells that count, numbers before categories: their places and values; returns how many of both, and of numbers."""
-    n = 0
-    for j in range(row.shape[0]):
-        if not (ignored[j] or np.isnan(row[j]) or caps[j] == 1):
-            offsets[n], x[n] = j * LANES, row[j]
-            n += 1
-    numbers = n
-    for j in range(row.shape[0]):
-        if not (ignored[j] or np.isnan(row[j])) and caps[j] == 1:
-            offsets[n], x[n] = j * LANES, row[j]
-            n += 1
-    return n, numbers
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _pair_distances(x, offsets, n, numbers, flat, seen, base, stride, sums, counts, values):  # type: ignore[no-untyped-def]
-    """Squared distances over the cells that count to the rows of a pair of blocks, per observed pair of cells."""
-    one, dtype = x.dtype.type(1), x.dtype.type
-    if seen.shape[0] > 0:
-        for g in range(PAIR):
-            sums[:] = 0
-            counts[:] = 0
-            for i in range(n):
-                cap = dtype(np.inf) if i < numbers else one
-                place = base + g * stride + offsets[i]
-                lanes_add_seen_deviation(sums, 0, counts, flat, seen, place, x[i], cap, one)
-            lanes_scale(values, g * LANES, 0, sums, counts, dtype(stride // LANES))
-        return
-    values[:] = 0 if n else np.inf
-    lanes_number_distances(values, flat, base, stride, offsets, x, 0, numbers)
-    lanes_category_distances(values, flat, base, stride, offsets, x, numbers, n)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _insert(values, begin, n_rows, skip, k, index, distance):  # type: ignore[no-untyped-def]
-    """Take the rows of a pair of blocks into the lists of the k nearest; ties: the lower index first."""
-    for lane in range(min(PAIR * LANES, n_rows - begin)):
-        value, row = values[lane], begin + lane
-        if value < distance[k - 1] and row != skip:
-            at = k - 1
-            while at > 0 and value < distance[at - 1]:
-                distance[at] = distance[at - 1]
-                index[at] = index[at - 1]
-                at -= 1
-            distance[at] = value
-            index[at] = row
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, distance):  # type: ignore[no-untyped-def]
-    """The k nearest reference rows of every row over the cells that are observed and not `ignored`.
-
-    `index` holds -1 where fewer than k rows share a cell with the row.
-    """
-    d = rows.shape[1]
-    x, offsets = np.empty((TEAM, d), rows.dtype), np.empty((TEAM, d), np.int64)
-    n, numbers = np.empty(TEAM, np.int64), np.empty(TEAM, np.int64)
-    values, sums, counts = np.empty(PAIR * LANES, rows.dtype), np.empty(LANES, rows.dtype), np.empty(LANES, rows.dtype)
-    blocks, stride = flat.shape[0] // (d * LANES), d * LANES
-    for begin in range(0, rows.shape[0], TEAM):
-        team = min(TEAM, rows.shape[0] - begin)
-        for t in range(team):
-            i = begin + t
-            n[t], numbers[t] = _believed_cells(rows[i], ignored[i], caps, offsets[t], x[t])
-            distance[i] = np.inf
-            index[i] = -1
-        for block in range(0, blocks, PAIR):
-            for t in range(team):
-                i = begin + t
-                _pair_distances(
-                    x[t], offsets[t], n[t], numbers[t], flat, seen, block * stride, stride, sums, counts, values
-                )
-                if lanes_below(values, 0, distance[i, k - 1]):
-                    _insert(values, block * LANES, n_rows, skips[i], k, index[i], distance[i])

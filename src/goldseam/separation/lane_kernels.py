@@ -12,7 +12,6 @@ from goldseam.separation.vector_kernels import GROUP, LANES, Lanes, intrinsic
 
 __all__ = [
     "PAIR",
-    "lanes_add",
     "lanes_add_column",
     "lanes_add_group",
     "lanes_add_seen_deviation",
@@ -95,20 +94,6 @@ def lanes_add_seen_deviation(typing, out, at, counts, block, seen, place, x, cap
         e = lanes.deviation(lanes.spread(args[6]), s, lanes.spread(args[7]))
         lanes.store(builder.fadd(lanes.load(total), builder.fmul(e, both)), total)
         lanes.store(builder.fadd(lanes.load(count), both), count)
-        return context.get_dummy_value()
-
-    return signature, code
-
-
-@intrinsic
-def lanes_add(typing, out, at, a, b):  # type: ignore[no-untyped-def]
-    """out[at] = out[a] + out[b]."""
-    signature = types.void(out, at, a, b)
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        lanes = Lanes(context, builder, sig.args[0])
-        left, right = (lanes.load(lanes.pointer(sig.args[0], args[0], place)) for place in args[2:])
-        lanes.store(builder.fadd(left, right), lanes.pointer(sig.args[0], args[0], args[1]))
         return context.get_dummy_value()
 
     return signature, code

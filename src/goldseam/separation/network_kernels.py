@@ -9,7 +9,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils as _cgutils
 
-from goldseam.separation.vector_kernels import LANES, Lanes, intrinsic
+from goldseam.separation.vector_kernels import GROUP, LANES, Lanes, intrinsic
 
 __all__ = [
     "lanes_compare_swap",
@@ -17,6 +17,7 @@ __all__ = [
     "lanes_joins",
     "lanes_merge_quad",
     "lanes_merges",
+    "lanes_offers",
     "lanes_sorts",
     "lanes_sum",
 ]
@@ -93,8 +94,7 @@ def lanes_merge_quad(typing, values, at, half):  # type: ignore[no-untyped-def]
 def _run_network(lanes: Lanes, sources: list[Any], targets: list[Any], pairs: list[tuple[int, int]]) -> None:
     """Load, compare and exchange in registers, store."""
     values = [lanes.load(source) for source in sources]
-    for i, j in pairs:
-        values[i], values[j] = lanes.smaller(values[i], values[j]), lanes.larger(values[i], values[j])
+    lanes.exchange(values, pairs)
     for value, target in zip(values, targets, strict=True):
         lanes.store(value, target)
 
@@ -119,14 +119,17 @@ def odd_even_sort(n: int) -> list[tuple[int, int]]:
 
 
 def bitonic_merge(n: int) -> list[tuple[int, int]]:
-    """Comparators that sort a bitonic list of n = 1, 2, 4, ... values.
+    """Comparators that sort a list of n values that goes up, then down.
 
-    >>> bitonic_merge(4)
-    [(0, 2), (1, 3), (0, 1), (2, 3)]
+    Those of the next power of two, less what would compare with values put in front, smaller than all.
+
+    >>> bitonic_merge(4), bitonic_merge(3)
+    ([(0, 2), (1, 3), (0, 1), (2, 3)], [(0, 2), (1, 2)])
     """
-    pairs, k = [], n // 2
+    size = 1 << (n - 1).bit_length()
+    front, pairs, k = size - n, [], size // 2
     while k:
-        pairs += [(i, i + k) for i in range(n) if not i & k]
+        pairs += [(i - front, i - front + k) for i in range(front, size) if not i & k]
         k //= 2
     return pairs
 
@@ -148,8 +151,7 @@ def _sort(n: int) -> Any:
                 )
                 for k in range(n)
             ]
-            for i, k in odd_even_sort(n):
-                values[i], values[k] = lanes.smaller(values[i], values[k]), lanes.larger(values[i], values[k])
+            lanes.exchange(values, odd_even_sort(n))
             for k in range(n):
                 lanes.store(values[k], lanes.pointer(sig.args[0], out_, at_, k * LANES))
             return context.get_dummy_value()
@@ -194,10 +196,45 @@ def _join(n: int) -> Any:
             for shift in (8, 4, 2, 1):
                 others = [lanes.turned(value, shift) for value in values]
                 values = [lanes.smaller(values[i], others[n - 1 - i]) for i in range(n)]
-                for i, j in bitonic_merge(n):
-                    values[i], values[j] = lanes.smaller(values[i], values[j]), lanes.larger(values[i], values[j])
+                lanes.exchange(values, bitonic_merge(n))
             for value, pointer in zip(values, pointers, strict=True):
                 lanes.store(value, pointer)
+            return context.get_dummy_value()
+
+        return signature, code
+
+    return emit
+
+
+def _offer(n: int) -> Any:
+    """Take GROUP vectors at a time into ascending lists of n vectors, which stay in registers.
+
+    Of the sorted list a and the sorted group b the n smallest are a_i or, from the end, min(a_(n-1-i), b_i).
+    """
+
+    @intrinsic
+    def emit(typing, values, at, groups, lists, place):  # type: ignore[no-untyped-def]
+        signature = types.void(values, at, groups, lists, place)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            lanes = Lanes(context, builder, sig.args[0])
+            values_, at_, groups_, lists_, place_ = args
+            pointers = [lanes.pointer(sig.args[3], lists_, place_, i * LANES) for i in range(n)]
+            slots = [cgutils.alloca_once_value(builder, lanes.load(pointer)) for pointer in pointers]
+            with cgutils.for_range(builder, groups_) as loop:
+                here = builder.add(at_, builder.mul(loop.index, ir.Constant(at_.type, GROUP * LANES)))
+                new = [lanes.load(lanes.pointer(sig.args[0], values_, here, g * LANES)) for g in range(GROUP)]
+                least = lanes.smaller(lanes.smaller(new[0], new[1]), lanes.smaller(new[2], new[3]))
+                with builder.if_then(lanes.any_below(least, builder.load(slots[-1]))):
+                    lanes.exchange(new, odd_even_sort(GROUP))
+                    held = [builder.load(slot) for slot in slots]
+                    for i in range(min(n, GROUP)):
+                        held[n - 1 - i] = lanes.smaller(new[i], held[n - 1 - i])
+                    lanes.exchange(held, bitonic_merge(n))
+                    for value, slot in zip(held, slots, strict=True):
+                        builder.store(value, slot)
+            for slot, pointer in zip(slots, pointers, strict=True):
+                lanes.store(builder.load(slot), pointer)
             return context.get_dummy_value()
 
         return signature, code
@@ -212,4 +249,5 @@ def _second_half_reversed(n: int) -> Callable[[int], int]:
 lanes_sorts: tuple[Any, ...] = tuple(_sort(n) for n in (1, 2, 4, 8, 16))
 # merges of two ascending halves (read the second one backwards), then of a bitonic list of 16
 lanes_merges: tuple[Any, ...] = (*(_merge(n, _second_half_reversed(n)) for n in (2, 4, 8, 16)), _merge(16, lambda i: i))
-lanes_joins: tuple[Any, ...] = tuple(_join(n) for n in (1, 2, 4, 8, 16))
+lanes_joins: tuple[Any, ...] = tuple(_join(n) for n in range(1, 9))
+lanes_offers: tuple[Any, ...] = tuple(_offer(n) for n in range(1, 9))

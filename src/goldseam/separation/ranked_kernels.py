@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from goldseam.separation.kernels import forget_lanes, kth_smallest, list_size, tile_size
-from goldseam.separation.lane_kernels import lanes_offer
+from goldseam.separation.kernels import TEAM, kth_smallest, offer, tile_size
 from goldseam.separation.network_kernels import (
     lanes_compare_swap,
     lanes_copy,
@@ -26,7 +25,6 @@ _sort1, _sort2, _sort4, _sort8, _sort16 = lanes_sorts
 _merge2, _merge4, _merge8, _merge16, _bitonic16 = lanes_merges
 
 LEAF, MERGE_EQUAL, MERGE_ANY, SUM = 0, 1, 2, 3  # what a step of a ranked plan does
-TEAM = 8  # rows that share a tile of the reference
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -113,12 +111,25 @@ def _run_plan(x, cap, flat, base, plan, buffer, spare, values, g):  # type: igno
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def _forget_lanes(values, nodes, begin, n_rows, skip):  # type: ignore[no-untyped-def]
+    """Take the row itself, and the lanes that fill up the last group, out of the running; `begin` is its first row."""
+    wide = GROUP * LANES
+    if begin <= skip < begin + wide:
+        for n in range(nodes):
+            values[n * wide + skip - begin] = np.inf
+    if begin + wide > n_rows:
+        for n in range(nodes):
+            for lane in range(max(0, n_rows - begin), wide):
+                values[n * wide + lane] = np.inf
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def ranked_radii(rows, skips, caps, flat, n_rows, plan, slots, nodes, k, out):  # type: ignore[no-untyped-def]
     """K-th smallest ranked distance of every row at every node, any α; rows and reference in the plan's layout."""
-    d, size = rows.shape[1], list_size(k)
+    d = rows.shape[1]
     buffer, spare = np.empty(slots * LANES, rows.dtype), np.empty(slots * LANES, rows.dtype)
     values = np.empty(nodes * GROUP * LANES, rows.dtype)
-    lists = np.empty((TEAM, nodes * size * LANES), rows.dtype)
+    lists = np.empty((TEAM, nodes * k * LANES), rows.dtype)
     x = np.empty((TEAM, d), rows.dtype)  # vector code needs neighbouring cells
     blocks = flat.shape[0] // (d * LANES)
     tile = tile_size(d, rows.itemsize)
@@ -131,9 +142,9 @@ def ranked_radii(rows, skips, caps, flat, n_rows, plan, slots, nodes, k, out):  
                 for group in range(top, min(top + tile, blocks), GROUP):
                     for g in range(GROUP):
                         _run_plan(x[t], caps, flat, (group + g) * d * LANES, plan, buffer, spare, values, g)
-                    forget_lanes(values, nodes, group * LANES, n_rows, skips[first + t])
+                    _forget_lanes(values, nodes, group * LANES, n_rows, skips[first + t])
                     for n in range(nodes):
-                        lanes_offer(values, n * GROUP * LANES, lists[t], n * size * LANES, k)
+                        offer(values, n * GROUP * LANES, 1, lists[t], n * k * LANES, k)
         for t in range(team):
             for n in range(nodes):
-                out[first + t, n] = kth_smallest(lists[t], n * size * LANES, k, size)
+                out[first + t, n] = kth_smallest(lists[t], n * k * LANES, k)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import ModelFileError
 from goldseam.separation.fill_kernels import fill_cells
-from goldseam.separation.kernels import nearest_rows, pack_lanes, scale_rows, sum_radii
+from goldseam.separation.kernels import pack_lanes, scale_rows, sum_radii
+from goldseam.separation.nearest_kernels import nearest_rows
 from goldseam.separation.network import RankedPlan, ranked_plan
 from goldseam.separation.ranked_kernels import ranked_radii
 from goldseam.separation.scores import kept_deviations

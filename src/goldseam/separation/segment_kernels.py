@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from goldseam.separation.box_kernels import lanes_backward, lanes_forward, lanes_multiply
-from goldseam.separation.kernels import nearest_rows
+from goldseam.separation.nearest_kernels import nearest_rows
 from goldseam.separation.vector_kernels import LANES
 
 __all__ = ["box_posterior", "boxes_posterior", "cell_odds", "outline_rows", "workspace"]

@@ -58,6 +58,11 @@ class Lanes:
     def larger(self, a: Any, b: Any) -> Any:
         return self.builder.select(self.builder.fcmp_ordered("<", a, b), b, a)
 
+    def exchange(self, values: list[Any], pairs: list[tuple[int, int]]) -> None:
+        """Run a network: of every pair of places the first takes the smaller value, the second the larger one."""
+        for i, j in pairs:
+            values[i], values[j] = self.smaller(values[i], values[j]), self.larger(values[i], values[j])
+
     def deviation(self, x: Any, s: Any, cap: Any | None) -> Any:
         """min((x - s)^2, cap): cap is infinite (or None) for numbers, 1 for categories, 0 for cells not observed."""
         gap = self.builder.fsub(x, s)

@@ -1,0 +1,94 @@
+"""Compiled search for the nearest reference rows over some of the cells (S8.2), in the layout of `kernels`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from goldseam.separation.kernels import TEAM, aligned
+from goldseam.separation.lane_kernels import (
+    PAIR,
+    lanes_add_seen_deviation,
+    lanes_below,
+    lanes_category_distances,
+    lanes_number_distances,
+    lanes_scale,
+)
+from goldseam.separation.vector_kernels import LANES
+
+__all__ = ["nearest_rows"]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _believed_cells(rows, ignored, i, caps, offsets, x, begin):  # type: ignore[no-untyped-def]
+    """Cells of row i that count, numbers before categories: their places and values from `begin` on; where both end."""
+    n = begin
+    for j in range(rows.shape[1]):
+        if not (ignored[i, j] or np.isnan(rows[i, j]) or caps[j] == 1):
+            offsets[n], x[n] = j * LANES, rows[i, j]
+            n += 1
+    numbers = n
+    for j in range(rows.shape[1]):
+        if not (ignored[i, j] or np.isnan(rows[i, j])) and caps[j] == 1:
+            offsets[n], x[n] = j * LANES, rows[i, j]
+            n += 1
+    return n, numbers
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _pair_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, sums, counts, values):  # type: ignore[no-untyped-def]
+    """Squared distances over the cells that count to the rows of a pair of blocks, per observed pair of cells."""
+    one, dtype = x.dtype.type(1), x.dtype.type
+    if seen.shape[0] > 0:
+        for g in range(PAIR):
+            sums[:] = 0
+            counts[:] = 0
+            for i in range(begin, end):
+                cap = dtype(np.inf) if i < numbers else one
+                place = base + g * stride + offsets[i]
+                lanes_add_seen_deviation(sums, 0, counts, flat, seen, place, x[i], cap, one)
+            lanes_scale(values, g * LANES, 0, sums, counts, dtype(stride // LANES))
+        return
+    values[:] = 0 if end > begin else np.inf
+    lanes_number_distances(values, flat, base, stride, offsets, x, begin, numbers)
+    lanes_category_distances(values, flat, base, stride, offsets, x, numbers, end)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _insert(values, begin, n_rows, skip, k, i, index, distance):  # type: ignore[no-untyped-def]
+    """Take the rows of a pair of blocks into the k nearest of row i; ties: the lower index first."""
+    for lane in range(min(PAIR * LANES, n_rows - begin)):
+        value, row = values[lane], begin + lane
+        if value < distance[i, k - 1] and row != skip:
+            at = k - 1
+            while at > 0 and value < distance[i, at - 1]:
+                distance[i, at] = distance[i, at - 1]
+                index[i, at] = index[i, at - 1]
+                at -= 1
+            distance[i, at] = value
+            index[i, at] = row
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, distance):  # type: ignore[no-untyped-def]
+    """The k nearest reference rows of every row over the cells that are observed and not `ignored`.
+
+    `index` holds -1 where fewer than k rows share a cell with the row.
+    """
+    d = rows.shape[1]
+    x, offsets = np.empty(TEAM * d, rows.dtype), np.empty(TEAM * d, np.int64)
+    ends, numbers = np.empty(TEAM, np.int64), np.empty(TEAM, np.int64)
+    values, sums, counts = aligned(PAIR * LANES, rows), aligned(LANES, rows), aligned(LANES, rows)
+    blocks, stride = flat.shape[0] // (d * LANES), d * LANES
+    index[:] = -1
+    distance[:] = np.inf
+    for begin in range(0, rows.shape[0], TEAM):
+        team = min(TEAM, rows.shape[0] - begin)
+        for t in range(team):
+            ends[t], numbers[t] = _believed_cells(rows, ignored, begin + t, caps, offsets, x, t * d)
+        for block in range(0, blocks, PAIR):
+            for t in range(team):
+                i, base = begin + t, block * stride
+                _pair_distances(x, offsets, t * d, numbers[t], ends[t], flat, seen, base, stride, sums, counts, values)
+                if lanes_below(values, 0, distance[i, k - 1]):
+                    _insert(values, block * LANES, n_rows, skips[i], k, i, index, distance)
