@@ -6,18 +6,24 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from goldseam.cli import warm_up
-from goldseam.separation.kernels import nearest_rows
 from tests.cli.helpers import ENVIRONMENT, PROGRAM, run
 from tests.cli.test_real import correlated
 
 REAL = True
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+@pytest.fixture
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a finished fit is noted, in a folder that is not there yet."""
+    path = tmp_path / "cache" / "compiled"
+    monkeypatch.setattr(warm_up, "_mark", lambda: path)
+    return path
 
 
 @pytest.fixture
@@ -36,40 +42,33 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return started
 
 
-def test_a_helper_is_started_once_and_ended_with_the_block(helpers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm_up, "is_compiled", lambda kernel: False)
-    states = []
+def test_a_helper_runs_beside_the_first_fit_and_ends_with_it(helpers: Any, mark: Path) -> None:
+    with warm_up.compiled_ahead():
+        assert [helper.poll() for helper in helpers] == [None]
+    assert helpers[0].poll() is not None
+    with warm_up.compiled_ahead():
+        assert len(helpers) == 1, "the second fit needs none"
+    os.utime(mark, (0, 0))  # as if the sources had been changed since
+    with warm_up.compiled_ahead():
+        assert len(helpers) == 2
 
+
+def test_a_fit_that_fails_ends_the_helper_and_does_not_count(helpers: Any, mark: Path) -> None:
     def fail() -> None:
         with warm_up.compiled_ahead():
-            states.extend(helper.poll() for helper in helpers)
             raise KeyError("a fit that fails")
 
     with pytest.raises(KeyError):
         fail()
-    assert states == [None]
-    assert [helper.poll() is not None for helper in helpers] == [True]
+    assert helpers[0].poll() is not None
+    assert warm_up.is_first_fit()
 
 
-@pytest.mark.parametrize(("compiled", "cores"), [(True, 2), (False, 1)])
-def test_no_helper_without_need_or_a_second_core(
-    helpers: Any, monkeypatch: pytest.MonkeyPatch, compiled: bool, cores: int
-) -> None:
-    monkeypatch.setattr(warm_up, "is_compiled", lambda kernel: compiled)
-    monkeypatch.setattr("goldseam.engines.local.n_threads", lambda jobs: cores)
+def test_no_helper_without_a_second_core(helpers: Any, mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("goldseam.engines.local.n_threads", lambda jobs: 1)
     with warm_up.compiled_ahead():
         assert helpers == []
-
-
-def test_a_kernel_is_compiled_when_its_index_is_newer_than_its_source(tmp_path: Path) -> None:
-    kernel = SimpleNamespace(py_func=nearest_rows.py_func, stats=SimpleNamespace(cache_path=str(tmp_path)))
-    assert not warm_up.is_compiled(kernel)
-    version = f"py{sys.version_info.major}{sys.version_info.minor}"
-    index = tmp_path / f"kernels.nearest_rows-12.{version}.nbi"
-    index.touch()
-    assert warm_up.is_compiled(kernel)
-    os.utime(index, (0, 0))
-    assert not warm_up.is_compiled(kernel)
+    assert not warm_up.is_first_fit()
 
 
 @pytest.mark.slow
@@ -80,17 +79,22 @@ def test_the_helper_compiles_all_that_a_fit_needs_besides_the_field(
     monkeypatch.setitem(ENVIRONMENT, "NUMBA_CACHE_DIR", str(cache))
     subprocess.run([sys.executable, "-P", "-m", "goldseam.cli.warm_up"], env=ENVIRONMENT, check=True)
     by_helper = compiled(cache)
-    assert any("nearest_rows" in name for name in by_helper)
+    assert {folder_of(name) for name in by_helper} >= {"conditional", "evidence", "separation"}
     correlated(400, 7).write_csv(tmp_path / "reference.csv")
     correlated(300, 8).write_csv(tmp_path / "incoming.csv")
     out = run("fit", "reference.csv", "-o", "model.seam", "--key", "id", cwd=tmp_path, program=PROGRAM)
     assert out.code == 0, out.err
-    assert warm_up.FIRST_FIT not in out.err
+    assert warm_up.FIRST_FIT in out.err
     out = run("restore", "incoming.csv", "-m", "model.seam", "-o", "out.csv", cwd=tmp_path, program=PROGRAM)
     assert out.code == 0, out.err
-    rest = {folder for folder, _ in (name.split("/", 1) for name in compiled(cache) - by_helper)}
-    assert {folder.rpartition("_")[0] for folder in rest} <= {"field", "cli"}
+    assert {folder_of(name) for name in compiled(cache) - by_helper} <= {"field", "cli"}
+    assert any(path.name.startswith("compiled-") for path in cache.rglob("*"))
 
 
 def compiled(cache: Path) -> set[str]:
     return {str(path.relative_to(cache)) for path in cache.rglob("*.nbc")}
+
+
+def folder_of(name: str) -> str:
+    """The room of a compiled kernel: Numba adds a hash to the name of its folder."""
+    return name.split("/", 1)[0].rpartition("_")[0]

@@ -14,14 +14,15 @@ from scipy.stats import binom
 
 from goldseam.cli.cells import split_list
 from goldseam.cli.console import count, table
+from goldseam.cli.delimited import Limits
 from goldseam.cli.exits import DONE, FINDINGS, Interrupted
 from goldseam.cli.memory import limits_for
 from goldseam.cli.options import memory_bytes
+from goldseam.cli.parts import PartsSink
 from goldseam.cli.progress import Progress
 from goldseam.cli.restoring import Job, Piece
 from goldseam.cli.session import check_rows, load_restorer, opened
 from goldseam.cli.signals import StopRequest
-from goldseam.cli.sinks import PartsSink
 from goldseam.cli.sources import format_of
 from goldseam.seam import CAUSES
 
@@ -122,7 +123,7 @@ def check_files(files: tuple[str, ...], model: str, options: dict[str, Any]) -> 
         check_rows(session)
         limits = limits_for(session.inputs, memory_bytes(options["memory"]), Path(model))
         job.survey(session.inputs, limits)
-        seam = _seam_sink(options, Path(work), job)
+        seam = _seam_sink(options, Path(work), job, limits)
         with Progress("checked", quiet=options["quiet"], say=session.console.note) as progress:
             for batch in session.bad_lines.watched(session.inputs.batches(limits)):
                 piece = job.check(batch)
@@ -139,11 +140,11 @@ def check_files(files: tuple[str, ...], model: str, options: dict[str, Any]) -> 
     return DONE if data["clean"] else FINDINGS
 
 
-def _seam_sink(options: dict[str, Any], work: Path, job: Job) -> PartsSink | None:
+def _seam_sink(options: dict[str, Any], work: Path, job: Job, limits: Limits) -> PartsSink | None:
     if not options["seam"]:
         return None
     path, safe = Path(options["seam"]), options["formula_safe"]
-    return PartsSink(path, format_of(path), work / "seam", job.ledger, formula_safe=safe)
+    return PartsSink(path, format_of(path), work / "seam", job.ledger, limits=limits, formula_safe=safe)
 
 
 def _result(tally: Tally, session: Any, restorer: Any, model: str, options: dict[str, Any]) -> dict[str, Any]:

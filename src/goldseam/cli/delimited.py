@@ -31,10 +31,11 @@ MAX_RECORD: Final = 1 << 24
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a file is in memory at once."""
+    """How much is in memory at once: rows and bytes of text of an input, bytes of a row group of an output."""
 
     rows: int = 65_536
     text_bytes: int = 1 << 24
+    group_bytes: int = 1 << 24
 
 
 @dataclass(frozen=True)

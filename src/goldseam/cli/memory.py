@@ -24,6 +24,7 @@ COPIES_OF_MODEL: Final = 2
 MOST_ROWS: Final = 1 << 14
 FEWEST_ROWS: Final = 64
 LEAST_FREE: Final = 20_000_000
+GROUPS_AT_ONCE: Final = 32  # polars holds about 12 row groups of an output while it joins the parts; measured
 
 
 def rows_within(free: int, columns: int, bytes_per_row: float) -> int:
@@ -37,11 +38,12 @@ def rows_within(free: int, columns: int, bytes_per_row: float) -> int:
 
 
 def limits_for(inputs: Inputs, memory: int, model: Path) -> Limits:
-    """Rows and bytes of text per batch, so that a command with this model stays within the memory."""
+    """What may be in memory at once, so that a command with this model stays within the memory."""
     free = max(memory - LIBRARIES_BYTES - COPIES_OF_MODEL * model.stat().st_size, LEAST_FREE)
     per_row = _bytes_per_row(inputs)
     rows = rows_within(free, len(inputs.names), per_row)
-    return Limits(rows, int(min(max(1.1 * rows * per_row, 1 << 16), free // COPIES_OF_TEXT)))
+    text_bytes = int(min(max(1.1 * rows * per_row, 1 << 16), free // COPIES_OF_TEXT))
+    return Limits(rows, text_bytes, min(Limits.group_bytes, free // GROUPS_AT_ONCE))
 
 
 def _bytes_per_row(inputs: Inputs) -> float:

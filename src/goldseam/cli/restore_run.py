@@ -15,6 +15,7 @@ from goldseam.cli.console import count
 from goldseam.cli.exits import Interrupted
 from goldseam.cli.memory import limits_for
 from goldseam.cli.options import memory_bytes
+from goldseam.cli.parts import PartsSink
 from goldseam.cli.progress import Progress
 from goldseam.cli.restoring import Job, Piece, output_types
 from goldseam.cli.runs import (
@@ -34,7 +35,7 @@ from goldseam.cli.runs import (
 )
 from goldseam.cli.session import Session, check_output, check_rows, load_restorer, opened
 from goldseam.cli.signals import StopRequest
-from goldseam.cli.sinks import PartsSink, joined, open_sink
+from goldseam.cli.sinks import open_sink
 from goldseam.cli.sources import format_of
 from goldseam.errors import InputError, ParameterError
 from goldseam.summary import combine, plain
@@ -123,10 +124,10 @@ class Run:
             if self.options["resume"] and not going_on:
                 self.session.console.note("nothing to resume: starting at the beginning")
         work = self.folder / "work" if self.folder else Path()
-        self.data = open_sink(self.output, self.inputs, work, self._types(), self._markers())
-        self.seam = (
-            PartsSink(self.folder / "seam.parquet", "parquet", work / "seam", self.job.ledger) if self.folder else None
-        )
+        self.data = open_sink(self.output, self.inputs, work, self._types(), self._markers(), self.limits)
+        if self.folder is not None:
+            ledger = self.job.ledger
+            self.seam = PartsSink(self.folder / "seam.parquet", "parquet", work / "seam", ledger, limits=self.limits)
         if going_on:
             self._take_over()
         else:
@@ -291,12 +292,8 @@ class Run:
     def _seam_copy(self) -> list[Path]:
         if not self.options["seam"] or self.seam is None:
             return []
-        from goldseam.atomic import atomic_path
-
         path = Path(self.options["seam"])
-        parts = [self.seam.part(number) for number in range(self.seam.size)]
-        with atomic_path(path) as temporary:
-            joined(parts, temporary, format_of(path), self.job.ledger, formula_safe=self.options["formula_safe"])
+        self.seam.copy(path, format_of(path), formula_safe=self.options["formula_safe"])
         return [path]
 
     def _reports(self, summary: dict[str, Any]) -> list[Path]:

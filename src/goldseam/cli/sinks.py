@@ -1,7 +1,7 @@
 """Tables into files, by suffix, batch by batch; a file appears under its name only when it is complete.
 
 Text formats are appended to a hidden partial file, whose length after every batch goes into the journal: what a kill
-left behind is cut off and the run goes on. Columnar formats are written as one part per batch and joined at the end.
+left behind is cut off and the run goes on. Columnar formats are in `parts`.
 """
 
 from __future__ import annotations
@@ -10,28 +10,24 @@ import gzip
 import io
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from goldseam.atomic import atomic_path
 from goldseam.cli.batches import Batch, Changes, Lines
-from goldseam.cli.delimited import Records
+from goldseam.cli.delimited import Limits, Records
 from goldseam.cli.dialect import Dialect
+from goldseam.cli.parts import PartsSink
 from goldseam.cli.sources import DelimitedFile, Inputs, JsonLinesFile, format_of
 from goldseam.errors import InputError
-from goldseam.seam import defused
 
 __all__ = ["Sink", "all_or_nothing", "open_frames_sink", "open_sink", "save_frame"]
-
-ROW_GROUP: Final = 1 << 17
-ROW_GROUP_BYTES: Final = 1 << 24
 
 
 class Sink(Protocol):
@@ -213,50 +209,6 @@ def _by_row(changes: Changes, frame: pl.DataFrame) -> dict[int, dict[str, Any]]:
     return found
 
 
-# ------------------------------------------------------------------------------------------------------ columnar
-
-
-class PartsSink:
-    """Parquet and Arrow: one part per batch in a working folder, joined when all are there."""
-
-    def __init__(
-        self, path: Path, kind: str, folder: Path, types: Mapping[str, Any], markers: Sequence[str] = (),
-        *, formula_safe: bool = False,
-    ) -> None:  # fmt: skip
-        self.path, self.kind, self.folder, self.types, self.markers = path, kind, folder, dict(types), markers
-        self.formula_safe = formula_safe
-        self.size = 0
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def resume(self, size: int) -> None:
-        self.size = size
-
-    def write(self, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> None:
-        base = typed(batch.frame, self.types, batch.decimal, changes, self.markers)
-        self.add(changes.applied(base))
-
-    def add(self, frame: pl.DataFrame) -> None:
-        """Write one part."""
-        with atomic_path(self.part(self.size)) as temporary:
-            frame.write_ipc(temporary, compression="lz4")
-        self.size += 1
-
-    def part(self, number: int) -> Path:
-        """The file of a part."""
-        return self.folder / f"{number:08d}.arrow"
-
-    def close(self) -> None:
-        parts = [self.part(number) for number in range(self.size)]
-        with atomic_path(self.path) as temporary:
-            joined(parts, temporary, self.kind, self.types, formula_safe=self.formula_safe)
-
-    def release(self) -> None:
-        """Nothing is open between two parts."""
-
-    def discard(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
 @contextmanager
 def all_or_nothing(sink: Any) -> Iterator[Any]:
     """The sink is closed when the block ends well, and leaves nothing behind when it does not."""
@@ -268,78 +220,13 @@ def all_or_nothing(sink: Any) -> Iterator[Any]:
         raise
 
 
-def joined(parts: list[Path], target: Path, kind: str, types: Mapping[str, Any], *, formula_safe: bool = False) -> None:
-    """Write the parts, one after the other, as one file; on request with text that no spreadsheet runs as a formula."""
-    if not parts:
-        empty = pl.DataFrame(schema=dict(types))
-        _ = empty.write_parquet(target) if kind == "parquet" else empty.write_ipc(target)
-        return
-    frames = pl.scan_ipc(parts, glob=False)
-    if formula_safe:
-        frames = frames.with_columns(defused([name for name, dtype in types.items() if dtype == pl.String]))
-    if kind == "parquet":
-        frames.sink_parquet(
-            target, row_group_size=_row_group(parts[0]), compression="zstd", compression_level=1, engine="streaming"
-        )
-    elif kind == "arrow":
-        frames.sink_ipc(target, compression="lz4", engine="streaming")
-    elif kind == "csv":
-        lists = [name for name, dtype in types.items() if dtype == pl.List]
-        flat = frames.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)
-        flat.sink_csv(target, engine="streaming", check_extension=False)
-    else:
-        frames.sink_ndjson(target, engine="streaming")
-
-
-def _row_group(part: Path) -> int:
-    """Rows per row group of the joined file: long rows make short groups, since several are in memory at once."""
-    head = pl.read_ipc(part)
-    return int(max(1 << 10, min(ROW_GROUP, ROW_GROUP_BYTES * head.height // max(1, head.estimated_size()))))
-
-
-def typed(
-    frame: pl.DataFrame, types: Mapping[str, Any], decimal: str, changes: Changes, markers: Sequence[str]
-) -> pl.DataFrame:
-    """A batch with the column types of the output; a cell that does not fit must be among the changed ones."""
-    have = frame.schema
-    casts = [_cast(name, have[name], dtype, decimal) for name, dtype in types.items() if have[name] != dtype]
-    if not casts:
-        return frame
-    new = frame.with_columns(casts)
-    for name in types:
-        lost = new[name].is_null() & frame[name].is_not_null()
-        if lost.any():
-            _check_nothing_lost(name, frame[name], lost, changes, markers)
-    return new
-
-
-def _cast(name: str, have: Any, want: Any, decimal: str) -> pl.Expr:
-    cell = pl.col(name)
-    if have == pl.String and want.is_numeric():
-        cell = cell.str.strip_chars()
-        cell = cell.str.replace(",", ".", literal=True) if decimal == "," else cell
-    if have == pl.String and want == pl.Boolean:
-        word = cell.str.to_lowercase()
-        return pl.when(word.is_in(["true", "false", "1", "0"])).then(word.is_in(["true", "1"])).alias(name)
-    return cell.cast(want, strict=False)
-
-
-def _check_nothing_lost(name: str, cells: pl.Series, lost: pl.Series, changes: Changes, markers: Sequence[str]) -> None:
-    at = lost.arg_true().to_numpy()
-    kept = ~np.isin(at, changes.rows.get(name, np.empty(0, np.int64)))
-    texts = cells.gather(at[kept]).cast(pl.String)
-    odd = texts.filter((texts.str.strip_chars() != "") & ~texts.is_in(list(markers))) if len(texts) else texts
-    if len(odd):
-        raise InputError(
-            f"Column {name!r} is written as numbers, but it holds {odd[0]!r}, which was not replaced. "
-            f"Hint: --missing {odd[0]!r} if it means an empty cell, or write to .csv, which keeps it as it is."
-        )
-
-
 # ------------------------------------------------------------------------------------------------------ opening
 
 
-def open_sink(output: str, inputs: Inputs, work: Path, types: Mapping[str, Any], markers: Sequence[str] = ()) -> Any:
+def open_sink(
+    output: str, inputs: Inputs, work: Path, types: Mapping[str, Any], markers: Sequence[str] = (),
+    limits: Limits | None = None,
+) -> Any:  # fmt: skip
     """The sink for a file name; `-` is stdout. `types` are the column types of a columnar output."""
     first = inputs.files[0]
     if output == "-":
@@ -351,7 +238,7 @@ def open_sink(output: str, inputs: Inputs, work: Path, types: Mapping[str, Any],
     if kind in ("csv", "jsonl"):
         dialect, header = _dialect(path, kind, first, inputs.names)
         return TextSink(path, kind, dialect, header, inputs.names)
-    return PartsSink(path, kind, work / "data", types, markers)
+    return PartsSink(path, kind, work / "data", types, markers, limits=limits)
 
 
 class FramesSink(TextSink):
@@ -375,7 +262,7 @@ class StandardFrames(StandardOutput):
     add = FramesSink.add
 
 
-def open_frames_sink(output: str, inputs: Inputs, work: Path) -> Any:
+def open_frames_sink(output: str, inputs: Inputs, work: Path, limits: Limits) -> Any:
     """A sink that takes frames (`add`) in place of batches with changes."""
     first = inputs.files[0]
     if output == "-":
@@ -385,7 +272,7 @@ def open_frames_sink(output: str, inputs: Inputs, work: Path) -> Any:
     kind = format_of(path)
     if kind in ("csv", "jsonl"):
         return FramesSink(path, kind, _dialect(path, kind, first, inputs.names)[0], b"", inputs.names)
-    return PartsSink(path, kind, work / "data", {})
+    return PartsSink(path, kind, work / "data", {}, limits=limits)
 
 
 def save_frame(frame: pl.DataFrame, path: Path) -> None:

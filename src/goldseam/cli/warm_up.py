@@ -12,45 +12,60 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-__all__ = ["FIRST_FIT", "compiled_ahead", "is_compiled", "is_first_fit", "mend_a_few_rows"]
+__all__ = ["FIRST_FIT", "compiled_ahead", "is_first_fit", "mend_a_few_rows"]
 
 FIRST_FIT = "first fit on this machine: its kernels are compiled, once, which takes about half a minute more"
 
 
 @contextmanager
 def compiled_ahead() -> Iterator[None]:
-    """Let a helper compile while the block runs; nothing to do when it was done before, or with a single core."""
-    from goldseam.engines.local import n_threads
-
-    if n_threads(-1) == 1 or not is_first_fit():
+    """Let a helper compile while a fit runs; nothing to do when it was done before, or with a single core."""
+    mark = _mark()
+    if mark is None or not is_first_fit():
         yield
         return
-    # -P: a file of the user's folder that is called as a library must not be taken for it
-    helper = subprocess.Popen(
-        [sys.executable, "-P", "-m", __name__], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )  # fmt: skip
+    helper = _helper()
     try:
         yield
     finally:
-        helper.kill()  # what it has compiled is on disk, file by file
-        helper.wait()
+        if helper is not None:
+            helper.kill()  # what it has compiled is on disk, file by file
+            helper.wait()
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
 
 
 def is_first_fit() -> bool:
-    """Whether the kernels have to be compiled, as the last that the helper needs tells."""
-    from goldseam.separation.kernels import nearest_rows
+    """Whether no fit has ended since a source of kernels was changed."""
+    import goldseam
 
-    return not is_compiled(nearest_rows)
+    mark = _mark()
+    if mark is None:
+        return False
+    sources = Path(goldseam.__file__).parent.rglob("*kernels.py")
+    return not mark.exists() or mark.stat().st_mtime < max(path.stat().st_mtime for path in sources)
 
 
-def is_compiled(kernel: Any) -> bool:
-    """Whether an earlier process left a kernel on disk, compiled from the source as it is now."""
-    source = Path(kernel.py_func.__code__.co_filename)
-    version = f"py{sys.version_info.major}{sys.version_info.minor}"
-    indexes = Path(kernel.stats.cache_path).glob(f"{source.stem}.{kernel.py_func.__name__}-*.{version}.nbi")
-    return any(index.stat().st_mtime > source.stat().st_mtime for index in indexes)
+def _mark() -> Path | None:
+    """The file that says so, where Numba keeps the kernels of the command line; None when it compiles nothing."""
+    import numba
+
+    from goldseam.cli.kernels import find_fields
+
+    folder = find_fields.stats.cache_path if hasattr(find_fields, "stats") else None
+    return Path(folder) / f"compiled-{sys.implementation.cache_tag}-{numba.__version__}" if folder else None
+
+
+def _helper() -> subprocess.Popen[bytes] | None:
+    from goldseam.engines.local import n_threads
+
+    if n_threads(-1) == 1:
+        return None
+    # -P: a file of the user's folder that is called as a library must not be taken for it
+    words = [sys.executable, "-P", "-m", __name__]
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(words, stdin=nowhere, stdout=nowhere, stderr=nowhere)
 
 
 def mend_a_few_rows() -> None:

@@ -49,7 +49,7 @@ def command(files: tuple[str, ...], model: str, output: str, **options: Any) -> 
         check_output(output, session.inputs)
         check_rows(session)
         limits = limits_for(session.inputs, memory_bytes(options["memory"]), Path(model))
-        sink = open_frames_sink(output, session.inputs, Path(work))
+        sink = open_frames_sink(output, session.inputs, Path(work), limits)
         n_rows = 0
         with all_or_nothing(sink), Progress("predicted", quiet=options["quiet"], say=session.console.note) as progress:
             for batch in session.bad_lines.watched(session.inputs.batches(limits)):
