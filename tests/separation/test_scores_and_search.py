@@ -56,6 +56,22 @@ def test_continuous_scores_interpolate_and_keep_the_order(rng):
     assert (p > 0).all()
 
 
+@pytest.mark.parametrize("n", [2, 5, 8, 9, 63, 64, 65, 1000])
+def test_continuous_scores_equal_a_plain_search(rng, n):
+    known = scores.MemberRadii.sort(rng.integers(0, 50, (n, 3)).astype(np.float32))  # ties
+    radii = np.vstack((rng.integers(0, 50, (40, 3)), 50 * rng.random((40, 3)))).astype(np.float32)
+    radii[3] = np.nan
+    p = scores.continuous_p_values(radii, known)
+    for (i, node), radius in np.ndenumerate(radii.astype(float)):
+        ranks, above = known.radii[:, node], known.above[:, node]
+        if radius <= ranks[-1]:
+            below = np.searchsorted(ranks, radius)
+            low = ranks[below - 1] if below else 0.0
+            step = (radius - low) / (ranks[below] - low) if ranks[below] > low else 0.0
+            assert p[i, node] == (1 + above[below] - step * (above[below] - above[below + 1])) / (n + 1)
+    assert (np.isnan(p) == np.isnan(radii)).all()
+
+
 def test_continuous_score_by_hand():
     p = scores.continuous_p_values(np.array([[1.5], [2.0], [0.5]]), members(1, 2, 3, 4))
     np.testing.assert_allclose(p[:, 0], [(1 + 3 - 0.5) / 5, (1 + 3 - 1) / 5, (1 + 4 - 0.5) / 5])

@@ -8,36 +8,51 @@ from numba import njit
 __all__ = ["confirmed_levels", "continuous_scores"]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, boundscheck=False)
 def continuous_scores(radii, ranks, above, base, shape, tail, out):  # type: ignore[no-untyped-def]
     """(S-24) p-values of rows x nodes: interpolated between member radii, (S-7) beyond the largest; NaN stays.
 
     `ranks` and `above` are `MemberRadii`; `base` and `shape` the Pareto tail of every node, whose k + 1 is `tail`.
     """
     n, nodes = ranks.shape
-    total = above[0, 0]
-    rank, mass = np.empty(n), np.empty(n + 1)
+    wide = int(np.ceil(np.sqrt(n) / 8)) * 8
+    shelves = np.full((-(-n // wide), wide), np.inf)
+    rank, mass, values = shelves.reshape(shelves.size), np.empty(n + 1), np.empty(radii.shape[0])
     for node in range(nodes):
-        rank[:] = ranks[:, node]
+        rank[:n] = ranks[:, node]
         mass[:] = above[:, node]
-        for i in range(radii.shape[0]):
-            radius = np.float64(radii[i, node])
-            if np.isnan(radius):
-                out[i, node] = np.nan
-            elif radius > rank[n - 1]:
-                floor = 1.0 / (total + 1.0)
-                out[i, node] = min(floor, _beyond(radius, rank[n - 1], base[node], shape[node], tail * floor))
-            else:
-                below, size = 0, n  # members whose radius is smaller; halved without a branch
-                while size > 1:
-                    half = size // 2
-                    below += half * (rank[below + half - 1] < radius)
-                    size -= half
-                below += rank[below] < radius
-                low = rank[below - 1] if below else 0.0
-                gap = rank[below] - low
-                step = (radius - low) / gap if gap > 0 else 0.0
-                out[i, node] = (1.0 + mass[below] - step * (mass[below] - mass[below + 1])) / (total + 1.0)
+        values[:] = radii[:, node]
+        _node_scores(values, shelves, shelves[:, wide - 1].copy(), rank[n - 1], mass, base[node], shape[node], tail)
+        out[:, node] = values
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _node_scores(values, shelves, ends, largest, mass, base, shape, tail):  # type: ignore[no-untyped-def]
+    """Radii of one node into its p-values, in place. The members' radii stand on `shelves`, whose last ones are `ends`.
+
+    A radius is compared with all ends, then with one whole shelf: both are counted in vectors, while the branches of a
+    binary search would be guessed wrong every other time.
+    """
+    count, wide = shelves.shape
+    rank, total = shelves.reshape(count * wide), mass[0]
+    for i in range(values.shape[0]):
+        radius = values[i]
+        if np.isnan(radius):
+            continue
+        if radius > largest:
+            floor = 1.0 / (total + 1.0)
+            values[i] = min(floor, _beyond(radius, largest, base, shape, tail * floor))
+            continue
+        shelf, below = 0, 0  # members whose radius is smaller
+        for j in range(count):
+            shelf += ends[j] < radius
+        for j in range(wide):
+            below += shelves[shelf, j] < radius
+        below += shelf * wide
+        low = rank[below - 1] if below else 0.0
+        gap = rank[below] - low
+        step = (radius - low) / gap if gap > 0 else 0.0
+        values[i] = (1.0 + mass[below] - step * (mass[below] - mass[below + 1])) / (total + 1.0)
 
 
 @njit(nogil=True, cache=True)
