@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from goldseam.separation import alarm
+from benchmarks.separation.alarms import share_sd
+from goldseam.separation import CorruptionSeparator, alarm
 from goldseam.separation.search import declared_nodes
 from goldseam.separation.tree import AttributeTree
 from tests.reference import separation_naive as naive
@@ -114,3 +115,30 @@ def test_trust_shifts_the_limit():
     levels = np.arange(1, 11) / 10
     doubtful = alarm.conformal_limit(levels, 0.3, np.array([0.1, 0.1, 0.1, *[1.0] * 7]))
     assert doubtful.limit > alarm.conformal_limit(levels, 0.3).limit
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.1, 0.2])
+def test_share_of_flagged_rows_is_beta_binomial(rng, rate):
+    """Its mean is the rate and its spread counts the calibration rows' own chance: what the benchmark compares with."""
+    n, m, trials = 99, 150, 4000
+    levels = rng.random((trials, n + m))
+    shares = np.array([(row[n:] < alarm.conformal_limit(row[:n], rate).limit).mean() for row in levels])
+    sd = share_sd(rate, n, m)
+    assert abs(shares.mean() - rate) < 4 * sd / np.sqrt(trials)
+    assert shares.std() == pytest.approx(sd, rel=0.1)
+    assert sd > 1.2 * np.sqrt(rate * (1 - rate) / m)  # the measured rows alone would promise too much
+
+
+def test_ties_are_parted_so_that_the_rate_is_used_in_full(rng):
+    """Whole numbers and categories: many rows have the same radii, and a limit among ties would let all of them go."""
+    rows = np.unique(rng.integers(0, 30, (400, 1)) + rng.integers(0, 6, (400, 8)), axis=0).astype(float)
+    order = rng.permutation(len(rows))
+    reference, clean = rows[order[99:]], rows[order[:99]]
+    rates = {}
+    for scores in ("continuous", "counted"):
+        found = CorruptionSeparator(refine=False, scores=scores).fit(reference, clean_rows=clean)
+        levels = found.calibration_.levels
+        rates[scores] = [alarm.conformal_limit(levels, k / 100).rate for k in range(2, 31)]
+    full = [(k - 1) / 99 for k in range(2, 31)]  # of 99 levels those below the k-th
+    np.testing.assert_allclose(rates["continuous"], full)
+    assert np.mean(rates["counted"]) < np.mean(full)

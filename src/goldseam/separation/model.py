@@ -27,6 +27,7 @@ from goldseam.separation.impute import Filled, fill_from_context, fill_from_sibl
 from goldseam.separation.reference import Reference, in_row_blocks
 from goldseam.separation.refine import ResidualProfile, refined_mask
 from goldseam.separation.regression import ContextRegression, regressed
+from goldseam.separation.score_kernels import part_ties
 from goldseam.separation.scores import MemberRadii, p_values
 from goldseam.separation.segments import SegmentEvidence, outline
 
@@ -171,6 +172,8 @@ class SeparationModel:
                 p[b] = np.where(np.isnan(radii[b]), p[b], np.minimum(p[b], scored))
             if members is not None:
                 self._take_itself_out(p[b], members[b])
+            if self.form == "continuous":
+                part_ties(p[b])
             cells[b] = (
                 search.paper_cell_levels(tree, p[b]) if self.rule == "paper" else search.entry_levels(tree, p[b])[1]
             )

@@ -1,11 +1,13 @@
-"""Compiled loops of the scores (S-24, S-7) and of the confirmed rule's levels (S-9, S-10)."""
+"""Compiled loops of the scores (S-24, S-7, S-30) and of the confirmed rule's levels (S-9, S-10)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-__all__ = ["confirmed_levels", "continuous_scores"]
+__all__ = ["confirmed_levels", "continuous_scores", "part_ties"]
+
+SHARE = 1e-6  # of a score that ties may change
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -61,6 +63,18 @@ def _beyond(radius, largest, base, shape, weight):  # type: ignore[no-untyped-de
     if base <= 1e-12:
         return 1e-3 * np.exp(-min((radius - largest) / 0.05, 700.0))
     return weight * (radius / base) ** (-1.0 / shape)
+
+
+@njit(nogil=True, cache=True)
+def part_ties(p):  # type: ignore[no-untyped-def]
+    """(S-30) Every row of rows x nodes times 1 - SHARE (1 - its mean), in place: the rarer a row, the smaller."""
+    for i in range(p.shape[0]):
+        total = 0.0
+        for node in range(p.shape[1]):
+            total += p[i, node]
+        factor = 1.0 - SHARE * (1.0 - total / p.shape[1])
+        for node in range(p.shape[1]):
+            p[i, node] *= factor
 
 
 @njit(nogil=True, cache=True)
