@@ -91,7 +91,7 @@ def test_version_and_completion(capsys: Any) -> None:
 def test_settings_come_from_a_file_and_the_command_line_wins(folder: Path, tmp_path: Path, capsys: Any) -> None:
     config = tmp_path / "goldseam.toml"
     config.write_text(
-        'missing = ["n/a", "?"]\nquiet = true\n[check]\nfail-over = 0.0\nrows = 2\n[restore]\nmemory = "420MB"\n'
+        'missing = ["n/a", "?"]\nquiet = true\n[check]\nfail-over = 0.0\nrows = 2\n[restore]\nmemory = "480MB"\n'
     )
     out = call(capsys, "check", folder / "incoming.csv", "-m", folder / "model.seam", "--config", config, "--json")
     assert (out.code, len(out.json["listed_rows"]), out.json["fail_over"]) == (1, 2, 0.0)
@@ -330,7 +330,7 @@ def on_a_terminal(*words: str | Path) -> bytes:
 
 
 def test_a_bar_on_a_terminal(folder: Path, tmp_path: Path) -> None:
-    shown = on_a_terminal("check", folder / "incoming.csv", "-m", folder / "slow.seam", "--memory", "420MB")
+    shown = on_a_terminal("check", folder / "incoming.csv", "-m", folder / "slow.seam", "--memory", "480MB")
     assert b"rows/s" in shown
     assert "━".encode() in shown
 

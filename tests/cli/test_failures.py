@@ -56,7 +56,7 @@ def test_disk_full(folder: Path, source: Path, tmp_path: Path) -> None:
         pytest.skip("this machine does not let tests mount a tmpfs")
     try:
         for name in ("out.csv", "out.parquet"):
-            out = run("restore", source, "-m", folder / "model.seam", "-o", disk / name, "--quiet", "--memory", "420MB")
+            out = run("restore", source, "-m", folder / "model.seam", "-o", disk / name, "--quiet", "--memory", "480MB")
             fails(out, "No space left on device", "free some space")
             assert not (disk / name).exists()
             shutil.rmtree(disk / "out.run")
@@ -271,7 +271,7 @@ def test_options_that_name_nothing(folder: Path, source: Path, tmp_path: Path, c
     fails(call(capsys, *words, "--key", "nokey"), "--key names the column 'nokey'")
     fails(call(capsys, *words, "--columns", "v,w"), "--columns names the column 'w'")
     fails(call(capsys, *words, "--memory", "lots"), "--memory must be a size such as 500MB or 2GB, but got 'lots'")
-    fails(call(capsys, *words, "--memory", "1MB"), "at least 400MB")
+    fails(call(capsys, *words, "--memory", "1MB"), "at least 480MB")
     fails(call(capsys, *words, "--report", "report.pdf"), ".html, .md or .json, but got 'report.pdf'")
     fails(call(capsys, *words, "--seam", "seam.xyz"), "'seam.xyz' has a suffix")
     fails(call(capsys, *words[:-1], "-", "--seam", "s.csv"), "--seam with the table on stdout needs a run directory")

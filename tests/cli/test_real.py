@@ -71,7 +71,7 @@ def test_kill_9_and_resume_with_the_real_model(work: Path, tmp_path: Path) -> No
     big = tmp_path / "big.csv"
     header, *lines = (work / "damaged.csv").read_text().splitlines()
     big.write_text("\n".join([header, *(lines * 10)]) + "\n")
-    words = ("restore", big, "-m", work / "model.seam", "--memory", "420MB", "--quiet")
+    words = ("restore", big, "-m", work / "model.seam", "--memory", "480MB", "--quiet")
     process = start(*words, "-o", tmp_path / "cut.csv", program=PROGRAM)
     wait_for_batches(process, tmp_path / "cut.run" / "work", 1)
     process.send_signal(signal.SIGKILL)
@@ -126,7 +126,7 @@ def test_train_and_predict(work: Path, tmp_path: Path, capsys: Any) -> None:
         tmp_path / "p.csv",
         "--probabilities",
         "--memory",
-        "420MB",
+        "480MB",
     )
     assert out.code == 0, out.err
     table = pl.read_csv(tmp_path / "p.csv")

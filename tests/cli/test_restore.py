@@ -20,7 +20,7 @@ from goldseam.summary import json_schema
 from tests.cli.conftest import clean_table, damaged_table
 from tests.cli.helpers import call, expected, run, start
 
-SMALL = ("--memory", "420MB")  # about 7,000 rows per batch
+SMALL = ("--memory", "480MB")  # about 12,000 rows per batch
 
 
 def medians() -> dict[str, str]:

@@ -15,7 +15,7 @@ import click
 
 __all__ = ["chosen", "memory_bytes", "model_option", "reading_options", "shared_options", "table_options"]
 
-LEAST_MEMORY: Final = 400 * 10**6
+LEAST_MEMORY: Final = 480 * 10**6
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -195,7 +195,7 @@ def memory_bytes(text: str) -> int:
     if size < LEAST_MEMORY:
         raise click.UsageError(
             f"--memory must be at least {LEAST_MEMORY // 10**6}MB, but got {text!r}. "
-            "Hint: the libraries alone take about 380MB."
+            "Hint: the libraries alone take about 410MB."
         )
     return size
 

@@ -13,7 +13,7 @@ from goldseam import model_file
 from goldseam.cli.cells import split_list
 from goldseam.cli.console import count
 from goldseam.cli.exits import Interrupted
-from goldseam.cli.memory import limits_for
+from goldseam.cli.memory import give_back, limits_for
 from goldseam.cli.options import memory_bytes
 from goldseam.cli.parts import PartsSink
 from goldseam.cli.progress import Progress
@@ -179,6 +179,7 @@ class Run:
 
     def _survey(self, work: Path) -> None:
         self.job.survey(self.inputs, self.limits)
+        give_back()
         if self.folder is not None:
             write_levels(self.job.levels, work / "levels.seam")
 
@@ -262,6 +263,7 @@ class Run:
 
     def finish(self) -> dict[str, Any]:
         """Let the results appear: the seam, the summary and the report first, the table last."""
+        give_back()
         if self.folder is None or self.seam is None:
             self.data.close()
             return self._record()
