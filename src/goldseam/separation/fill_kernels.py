@@ -36,7 +36,7 @@ def fill_cells(values, cells, donors, reference, trust, n_levels, typical):  # t
                 values[i, j] = total / mass if n_levels[j] == 0 else np.argmax(votes[: n_levels[j]])
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=FUSED)
+@njit(nogil=True, boundscheck=False, fastmath=FUSED)
 def _dot(a, b):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(a.shape[0]):
@@ -44,7 +44,7 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=FUSED)
+@njit(nogil=True, boundscheck=False, fastmath=FUSED)
 def _eliminate(matrix, i):  # type: ignore[no-untyped-def]
     """Take the rows of the factor above out of row i, eight at a time."""
     row, k = matrix[i, i:], 0
@@ -63,7 +63,7 @@ def _eliminate(matrix, i):  # type: ignore[no-untyped-def]
         k += 1
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _solve(matrix, right):  # type: ignore[no-untyped-def]
     """Solve matrix · x = right by Cholesky (upper factor, row by row); both are overwritten, `right` by x."""
     m = right.shape[0]

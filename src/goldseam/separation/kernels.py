@@ -56,7 +56,7 @@ def pack_lanes(rows: NDArray[Any], fill: float) -> NDArray[Any]:
     blocks = -(-n // (LANES * GROUP)) * GROUP
     padded = np.full((blocks * LANES, d), fill, dtype=rows.dtype)
     padded[:n] = rows
-    result = aligned(padded.size, padded)
+    result = aligned.py_func(padded.size, padded)
     result.reshape(blocks, d, LANES)[:] = padded.reshape(blocks, LANES, d).transpose(0, 2, 1)
     return result
 
@@ -85,7 +85,7 @@ def tile_size(d, itemsize):  # type: ignore[no-untyped-def]
     return max(1, min(TILE_BYTES // (d * itemsize), MOST_ROWS) // (LANES * GROUP)) * GROUP
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _leaf_sums(x, cap, capped, flat, base, stride, groups, j, end, values, at):  # type: ignore[no-untyped-def]
     """Squared distances over the columns [j, end) to the rows of some groups of blocks; `capped` if a cap is finite."""
     wide, begin = GROUP * LANES, j
@@ -114,7 +114,7 @@ def _leaf_sums(x, cap, capped, flat, base, stride, groups, j, end, values, at): 
             j += 1
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _seen_leaf_sums(x, cap, observed, flat, seen, base, stride, blocks, j, end, values, counts, at):  # type: ignore[no-untyped-def]
     """The same over cells observed in both rows, and their number."""
     for b in range(blocks):
@@ -127,7 +127,7 @@ def _seen_leaf_sums(x, cap, observed, flat, seen, base, stride, blocks, j, end, 
             lanes_add_seen_deviation(values, to, counts, flat, seen, place, x[i], cap[i], observed[i])
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _visits(first, count):  # type: ignore[no-untyped-def]
     """Nodes with children before parents, left before right; the buffer of each; whether it is a later sibling.
 
@@ -205,7 +205,7 @@ def kth_smallest(lists, at, k):  # type: ignore[no-untyped-def]
     return lists[at + (k - 1) * LANES]
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _read_row(row, caps, x, cap, observed):  # type: ignore[no-untyped-def]
     """Copy a row; cells not observed become nil deviations."""
     for j in range(row.shape[0]):
@@ -215,7 +215,7 @@ def _read_row(row, caps, x, cap, observed):  # type: ignore[no-untyped-def]
         observed[j] = 1 if seen else 0
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _rescale(radii, observed, start, stop, gaps):  # type: ignore[no-untyped-def]
     """Missing cells of the row: times size / observed (S9.1), unless the sums did that; NaN where nothing was observed."""
     if observed.min() > 0:
@@ -230,7 +230,7 @@ def _rescale(radii, observed, start, stop, gaps):  # type: ignore[no-untyped-def
             radii[n] *= radii.dtype.type(stop[n] - start[n]) / seen
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _forget(values, at, begin, size, n_rows, skip):  # type: ignore[no-untyped-def]
     """Take the row itself, and the lanes that fill up the last group, out of the running; `begin` is the first row."""
     if begin <= skip < begin + size:
@@ -239,7 +239,7 @@ def _forget(values, at, begin, size, n_rows, skip):  # type: ignore[no-untyped-d
         values[at + lane] = np.inf
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _scan_tile(row, lanes, tree, visits, begin, used, n_rows, k, work, lists, at):  # type: ignore[no-untyped-def]
     """Take the distances of one row to a tile of the reference into its lists of the k smallest, node after node.
 

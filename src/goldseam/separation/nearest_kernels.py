@@ -19,7 +19,7 @@ from goldseam.separation.vector_kernels import LANES
 __all__ = ["nearest_rows"]
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _believed_cells(rows, ignored, i, caps, offsets, x, begin):  # type: ignore[no-untyped-def]
     """Cells of row i that count, numbers before categories: their places and values from `begin` on; where both end."""
     n = begin
@@ -35,7 +35,7 @@ def _believed_cells(rows, ignored, i, caps, offsets, x, begin):  # type: ignore[
     return n, numbers
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _pair_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, sums, counts, values):  # type: ignore[no-untyped-def]
     """Squared distances over the cells that count to the rows of a pair of blocks, per observed pair of cells."""
     one, dtype = x.dtype.type(1), x.dtype.type
@@ -54,7 +54,7 @@ def _pair_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, s
     lanes_category_distances(values, flat, base, stride, offsets, x, numbers, end)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _insert(values, begin, n_rows, skip, k, i, index, distance):  # type: ignore[no-untyped-def]
     """Take the rows of a pair of blocks into the k nearest of row i; ties: the lower index first."""
     for lane in range(min(PAIR * LANES, n_rows - begin)):

@@ -27,7 +27,7 @@ _merge2, _merge4, _merge8, _merge16, _bitonic16 = lanes_merges
 LEAF, MERGE_EQUAL, MERGE_ANY, SUM = 0, 1, 2, 3  # what a step of a ranked plan does
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _bitonic(buffer, at, size):  # type: ignore[no-untyped-def]
     """Sort a bitonic list of `size` vectors (a power of two, at least 16)."""
     k = size // 2
@@ -46,7 +46,7 @@ def _bitonic(buffer, at, size):  # type: ignore[no-untyped-def]
         _bitonic16(buffer, at + begin * LANES)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _merge_equal(buffer, at, size):  # type: ignore[no-untyped-def]
     """Merge two ascending neighbours of size / 2 vectors each."""
     if size == 2:
@@ -64,7 +64,7 @@ def _merge_equal(buffer, at, size):  # type: ignore[no-untyped-def]
         _bitonic(buffer, at + size // 2 * LANES, size // 2)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _merge_any(buffer, at, size, left, other, right, spare):  # type: ignore[no-untyped-def]
     """Merge lists of `left` and `right` vectors: upward, infinite in the middle, downward is bitonic."""
     for i in range(right):
@@ -84,7 +84,7 @@ def _merge_any(buffer, at, size, left, other, right, spare):  # type: ignore[no-
         k //= 2
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _run_plan(x, cap, flat, base, plan, buffer, spare, values, g):  # type: ignore[no-untyped-def]
     """Sums of the h smallest squared deviations at every node for the 16 rows of block g of a group (S-2)."""
     for s in range(plan.shape[0]):
@@ -110,7 +110,7 @@ def _run_plan(x, cap, flat, base, plan, buffer, spare, values, g):  # type: igno
             lanes_sum(values, (plan[s, 3] * GROUP + g) * LANES, buffer, at, size)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _forget_lanes(values, nodes, begin, n_rows, skip):  # type: ignore[no-untyped-def]
     """Take the row itself, and the lanes that fill up the last group, out of the running; `begin` is its first row."""
     wide = GROUP * LANES

@@ -28,7 +28,7 @@ def continuous_scores(radii, ranks, above, base, shape, tail, out):  # type: ign
         out[:, node] = values
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _node_scores(values, shelves, ends, largest, mass, base, shape, tail):  # type: ignore[no-untyped-def]
     """Radii of one node into its p-values, in place. The members' radii stand on `shelves`, whose last ones are `ends`.
 
@@ -57,7 +57,7 @@ def _node_scores(values, shelves, ends, largest, mass, base, shape, tail):  # ty
         values[i] = (1.0 + mass[below] - step * (mass[below] - mass[below + 1])) / (total + 1.0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _beyond(radius, largest, base, shape, weight):  # type: ignore[no-untyped-def]
     """(S-7) before the floor is applied; `weight` is (k + 1) / (N + 1)."""
     if base <= 1e-12:

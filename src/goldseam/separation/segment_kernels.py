@@ -25,7 +25,7 @@ PEAK = gamma(2.5) / (gamma(2.0) * sqrt(4.0 * pi))  # of Student's t with 4 degre
 LARGEST_LOG = 690.0  # of numbers that float64 can hold
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _donor_moments(donors, reference, count, mean, square):  # type: ignore[no-untyped-def]
     """Number, mean and summed squared deviation of the donors' observed values in every column."""
     d = reference.shape[1]
@@ -86,7 +86,7 @@ def workspace(shape):  # type: ignore[no-untyped-def]
     return plane, ratio, below, above, mass, ends, np.empty((A + 1, B, C))
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _plane_sums(plane, ratio, below, above, mass, ends, out):  # type: ignore[no-untyped-def]
     """Weight of the boxes of a plane that hold each cell into `out`; returns that of all boxes."""
     B, C = plane.shape
@@ -119,7 +119,7 @@ def _plane_sums(plane, ratio, below, above, mass, ends, out):  # type: ignore[no
     return mass.sum()
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, boundscheck=False)
 def _all_sums(odds, shape, work):  # type: ignore[no-untyped-def]
     """The same for all layers: weights in the layers of the last array of the work space."""
     A, B, C = shape
@@ -165,7 +165,7 @@ def box_posterior(odds, shape, log_none, work, posterior):  # type: ignore[no-un
     return np.log(total) - _log_boxes(A, B, C)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _log_boxes(A, B, C):  # type: ignore[no-untyped-def]
     return np.log((A * (A + 1) / 2) * (B * (B + 1) / 2) * (C * (C + 1) / 2))
 
@@ -195,7 +195,7 @@ def boxes_posterior(odds, shape, most, gain, work, extra, posterior):  # type: i
     return score
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _row_posterior(row, near, cells, block, grid, most, gain, space, posterior):  # type: ignore[no-untyped-def]
     """Posterior per cell and evidence of one row, whose donors `near` are known.
 
@@ -213,7 +213,7 @@ def _row_posterior(row, near, cells, block, grid, most, gain, space, posterior):
     return score
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _new_mask(row, seed, largest, posterior, mask):  # type: ignore[no-untyped-def]
     """Cells above 1/2, or the seed where they would leave no context; returns whether the mask has changed."""
     drawn = 0
