@@ -119,7 +119,7 @@ def oracle(X: Any, y: Any, bad: Any, name: str) -> Rival:
     center = np.median(X, axis=0)
     spread = 1.4826 * np.median(np.abs(X - center), axis=0)
     model = GEMMEDClassifier(
-        field_strength=0.0, loss_strength=0.0, trust_prior=1 - 1e-9, random_state=0, repetition=False
+        field_strength=0.0, loss_strength=0.0, trust_prior=1 - 1e-9, random_state=0, repetition=False, isolation=False
     )
     model.fit((X[~bad] - center) / spread, y[~bad])
     return Rival(lambda new: model.predict((new - center) / spread))

@@ -76,6 +76,7 @@ STORABLE: Final = frozenset(
         "margin.estimator.GEMMEDClassifier",
         "margin.fields.Fields",
         "margin.fusion.SensorFusionClassifier",
+        "margin.isolation.Isolation",
         "margin.machines.Machine",
         "margin.repetition.Repetition",
         "margin.trust.ClassField",

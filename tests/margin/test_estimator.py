@@ -79,12 +79,19 @@ def test_every_setting_learns_the_ring_and_keeps_plain_state(ring, settings):
         assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(new), model.predict(new))
 
 
-def test_paper_mode_runs_and_does_not_detect(ring):
-    X, y, anomalous, _, _ = ring
-    model = GEMMEDClassifier(solver="gibbs", entropy="bipartite", threshold="literal", random_state=0)
-    model.fit(X, y)
-    assert model.mu_.shape == (2,)
-    assert average_precision_score(anomalous, -model.sample_trust_) < 0.8
+@pytest.mark.filterwarnings("ignore:Class -?1:")
+def test_paper_mode_classifies_but_does_not_detect():
+    """A9, ten runs at R 15: the printed model has 4.2±4 % there, and an average precision of .43."""
+    errors, precision = [], []
+    for seed in range(10):
+        study = make_ring(seed, radius=15.0)
+        model = GEMMEDClassifier(solver="gibbs", entropy="bipartite", threshold="literal", random_state=0)
+        model.fit(study.train.data, study.train.target)
+        assert model.mu_.shape == (2,)
+        errors.append(100 * np.mean(model.predict(study.test.data) != study.test.target))
+        precision.append(average_precision_score(study.train.details["anomalous"], -model.sample_trust_))
+    assert np.mean(errors) < 7
+    assert np.mean(precision) < 0.6
 
 
 def test_precomputed_kernel_is_the_linear_one(ring):
@@ -183,6 +190,19 @@ def test_dead_channels_are_seen_by_their_repetition(rng):
     assert model.trust(X[:30]).max() < 0.5
     blind = GEMMEDClassifier(random_state=0, repetition=False).fit(X, y)
     assert np.mean(blind.sample_trust_[:30] < 0.5) < 0.5
+
+
+def test_failures_of_varying_severity_are_seen_column_by_column(rng):
+    loudness = np.exp(rng.normal(0, 0.5, size=(300, 1)))
+    X, y = np.clip(0.5 * loudness * rng.normal(size=(300, 20)), -1, 1), np.arange(300) % 2
+    X[:, 0] += y
+    X[:60, 12:] = rng.uniform(1.5, 3.0, size=(60, 1))
+    model = GEMMEDClassifier(random_state=0).fit(X, y)
+    assert model.sample_trust_[:60].max() < 0.5
+    assert np.mean(model.sample_trust_[60:] < 0.5) < 0.05
+    assert model.trust(X[:60]).max() < 0.5
+    blind = GEMMEDClassifier(random_state=0, isolation=False).fit(X, y)
+    assert np.mean(blind.sample_trust_[:60] < 0.5) < 0.5
 
 
 def test_missing_values_need_the_option_and_then_work(rng):

@@ -50,12 +50,14 @@ def auto_rule(ell):
         if hi > lo:
             s1 = first_best(range(lo, hi + 1))
     clear = s1 < s2 and gap[s1] >= 0.5 * 1.4826 * mad(v[1 : s1 + 1]) and s1 >= math.ceil(0.4 * n)
-    # the guards beyond (G-16): a gap that costs a share q of the class must be 1.4 q and log(n) / (n q) scales wide
+    # the guards beyond (G-16): a gap that costs a share q of the class must be 1.4 q and log(n) / (n q) scales wide;
+    # without one a tail that ends within 2 scales stays whole, else at most a twentieth is cut off
     scale = lambda s: max(1.4826 * mad(v[1 : s + 1]), 1e-3)  # noqa: E731
     top = min(math.ceil(0.95 * n), n - 1)
-    chosen = first_best(range(top, n))
+    short = v[n] <= np.median(v[1:]) + 2 * scale(n)
+    chosen = n if short else first_best(range(top, n))
     for s in [s1, s2] if clear else [s2]:
-        if s >= math.ceil(0.95 * n) or gap[s] >= max(1.4 * (1 - s / n), math.log(n) / (n - s)) * scale(s):
+        if s < math.ceil(0.95 * n) and gap[s] >= max(1.4 * (1 - s / n), math.log(n) / (n - s)) * scale(s):
             chosen = s
             break
     # and what is kept must not hold a second hump: many rows, far from the core, where the density rises again

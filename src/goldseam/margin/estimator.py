@@ -69,6 +69,9 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
     repetition : bool
         Also distrust rows whose readings repeat in several columns more often than those columns' other values do: dead,
         stuck or clipped channels, which the sparse-region test cannot see.
+    isolation : bool
+        Also distrust, in a class that no gap parts, rows many of whose readings lie apart from all others of their columns:
+        failures of varying severity. Looks at columns one by one, so unlike the rest of the field it sees rotations.
     class_weight : None, 'balanced' or dict
     linear_solver : 'auto', 'liblinear', 'primal', 'libsvm' or 'sgd'
         For the linear kernel. `'auto'` is liblinear, and LIBSVM (with a warning) where that does not converge; for more
@@ -131,6 +134,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         entropy: str = "leave-one-out",
         max_reference: int = 2000,
         repetition: bool = True,
+        isolation: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         linear_solver: str = "auto",
         n_landmarks: int | None = None,
@@ -154,6 +158,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         self.entropy = entropy
         self.max_reference = max_reference
         self.repetition = repetition
+        self.isolation = isolation
         self.class_weight = class_weight
         self.linear_solver = linear_solver
         self.n_landmarks = n_landmarks
@@ -210,8 +215,15 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         return X, y
 
     def _settings(self) -> FieldSettings:
-        repetition = self.repetition and self.threshold != "literal"
-        return FieldSettings(self.n_neighbors, self.threshold, self.entropy, self.max_reference, repetition)
+        product = self.threshold != "literal"
+        return FieldSettings(
+            self.n_neighbors,
+            self.threshold,
+            self.entropy,
+            self.max_reference,
+            repetition=self.repetition and product,
+            isolation=self.isolation and product,
+        )
 
     def _space(self, X: Floats, training: TrainingRows) -> Space:
         if self._pairwise:

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from goldseam.errors import DataWarning
 from goldseam.margin import entropy
+from goldseam.margin.isolation import Isolation, learn_isolation
 from goldseam.margin.repetition import Repetition, learn_repetition
-from goldseam.margin.trust import FEWEST_ROWS, ClassField, FieldSettings, Space, fit_class_field
+from goldseam.margin.thresholds import parts
+from goldseam.margin.trust import FEWEST_ROWS, ClassField, FieldSettings, Space, fit_class_field, lowered
 
 __all__ = ["Fields", "TrainingRows", "fit_fields", "merge_copies", "warn_about_fields"]
 
@@ -58,10 +60,11 @@ def merge_copies(X: Floats, codes: Ints, weights: Floats, groups: Ints | None, s
 
 @dataclass(frozen=True)
 class Fields:
-    """One field per class, and the readings that repeat (None where that is not looked at)."""
+    """One field per class, the readings that repeat and those that lie apart (None where that is not looked at)."""
 
     classes: tuple[ClassField, ...]
     repetition: Repetition | None
+    isolation: Isolation | None = None
 
     def scores(self, rows: Floats, references: Sequence[Floats], n_jobs: int | None) -> Floats:
         """g of new rows against every class, shape (classes, rows)."""
@@ -73,8 +76,10 @@ class Fields:
         return self.lowered(np.stack(scores), rows)
 
     def lowered(self, scores: Floats, rows: Floats) -> Floats:
-        """Scores (classes, rows) or less, where the readings of a row repeat."""
-        return scores if self.repetition is None else self.repetition.lower(scores, rows)
+        """Scores (classes, rows) or less, where the readings of a row repeat or lie apart."""
+        for view in (self.repetition, self.isolation):
+            scores = scores if view is None else lowered(scores, view.scores(rows))
+        return scores
 
     def at(self, training: TrainingRows) -> Fields:
         """The same with reference rows given as positions in the caller's table."""
@@ -91,11 +96,14 @@ def fit_fields(
         rows = np.flatnonzero(codes == code)
         field, g[rows] = fit_class_field(space, rows, settings, rng)
         classes.append(field)
-    repetition = None
-    if settings.repetition and isinstance(space, entropy.EuclideanRows):
-        repetition = learn_repetition(space.rows, codes, n_classes)
-        g = repetition.lower(np.broadcast_to(g, (n_classes, len(g))), space.rows)[codes, np.arange(len(codes))]
-    return Fields(tuple(classes), repetition), g
+    if not isinstance(space, entropy.EuclideanRows):
+        return Fields(tuple(classes), None), g
+    unparted = np.array([field.state == "on" and not parts(field.n_rows, field.n_kept) for field in classes])
+    repetition = learn_repetition(space.rows, codes, n_classes) if settings.repetition else None
+    isolation = learn_isolation(space.rows, codes, unparted) if settings.isolation and unparted.any() else None
+    fields = Fields(tuple(classes), repetition, isolation)
+    everywhere = fields.lowered(np.broadcast_to(g, (n_classes, len(g))), space.rows)
+    return fields, everywhere[codes, np.arange(len(codes))]
 
 
 def warn_about_fields(fields: Fields, labels: Sequence[Any], settings: FieldSettings) -> None:

@@ -1,11 +1,13 @@
 """The paper's solver: Gibbs sampling of the indicators inside projected stochastic gradient steps on the duals.
 
 ========  =================================================================
-(G-7)     the log partition function, minimised over alpha and mu
-(G-10)    `indicator_odds`
-(G-11)    `Features`: theta ~ N(Phi' u, I), f = Phi theta
+(G-7)     `gibbs`: minimises the log partition function over alpha and mu
+(G-8)     `_sweep`: the gradient of alpha by conditional means
+(G-9)     `_dual_gradient`: that of mu
+(G-10)    `_sweep`: draws eta given theta
+(G-11)    `linear_features`; `_sweep`: draws theta ~ N(Phi' u, I), f = Phi theta
 (G-12)    `kernel_features`
-(G-13)    `ascend`: the projected step, one length per row
+(G-13)    `gibbs`: the projected steps, one length per row
 ========  =================================================================
 """
 
@@ -92,12 +94,11 @@ def gibbs(
     duals = np.zeros(0 if entropy is None else len(entropy.budgets))
     step_scale = 1.0 + np.sum(features.phi**2, axis=1)
     eta = (rng.random(n) < prior).astype(float)
-    mean = features.phi.T @ (eta * alpha * signs)
     trust, predictor, counted = np.zeros(n), np.zeros(features.phi.shape[1]), 0
     for t in range(1, n_iter + 1):
         lean = _lean(n, duals, field_odds, entropy)
-        sweeps = _sweep(features.phi, signs, alpha, logit(prior) + lean, eta, mean, rng)
-        eta, mean = sweeps.eta, features.phi.T @ (sweeps.eta * alpha * signs)
+        sweeps = _sweep(features.phi, signs, alpha, logit(prior) + lean, eta, rng)
+        eta = sweeps.eta
         if t > n_iter // 2:
             trust, predictor, counted = trust + sweeps.probability, predictor + sweeps.mean, counted + 1
         alpha = np.clip(alpha - ALPHA_STEP / np.sqrt(t) * sweeps.gradient / step_scale, 0.0, upper)
@@ -113,10 +114,9 @@ def _lean(n: int, duals: Floats, field_odds: Floats | None, entropy: LiteralEntr
     return np.zeros(n) if field_odds is None else field_odds
 
 
-def _sweep(
-    phi: Floats, signs: Floats, alpha: Floats, odds: Floats, eta: Floats, mean: Floats, rng: np.random.Generator
-) -> _Sweeps:
+def _sweep(phi: Floats, signs: Floats, alpha: Floats, odds: Floats, eta: Floats, rng: np.random.Generator) -> _Sweeps:
     """SWEEPS draws of theta and eta (G-10), (G-11); gradients by conditional means (G-8)."""
+    mean = phi.T @ (eta * alpha * signs)
     mean_sum, probability_sum, gradient = np.zeros_like(mean), np.zeros(len(signs)), np.zeros(len(signs))
     for _ in range(SWEEPS):
         theta = mean + rng.standard_normal(len(mean))

@@ -15,7 +15,7 @@ j, seen m times in n distinct rows where the column's values are typically seen 
 =====  ===============================================
 (R-1)  `learn_repetition`
 (R-2)  `Repetition.evidence`
-(R-3)  `_class_cut`, `Repetition.lower`
+(R-3)  `_class_cut`, `Repetition.scores`
 =====  ===============================================
 """
 
@@ -63,11 +63,6 @@ class Repetition:
                 total += found
                 np.maximum(largest, found, out=largest)
         return total - largest
-
-    def lower(self, scores: Floats, rows: Floats) -> Floats:
-        """Field scores (classes, rows), lowered where a row's readings repeat; other scores stay as they are."""
-        repeated = self.scores(rows)
-        return np.where(repeated < 0, np.minimum(scores, repeated), scores)
 
     def scores(self, rows: Floats) -> Floats:
         """Score of each row against the cut of each class, shape (classes, rows): negative means suspicious."""

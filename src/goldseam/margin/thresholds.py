@@ -24,6 +24,7 @@ __all__ = [
     "MANY_ROWS",
     "Cut",
     "auto_kept",
+    "concave_drop",
     "core_scale",
     "core_size",
     "cut",
@@ -31,6 +32,7 @@ __all__ = [
     "gap_kept",
     "hump_statistic",
     "literal_kept",
+    "parts",
     "quantile_cut",
 ]
 
@@ -41,6 +43,7 @@ MANY_ROWS = 10_000
 LOWEST_KEPT = 0.4
 MOST_KEPT = 0.95
 GAP_PER_SHARE = 1.4
+SHORT_TAIL = 2.0
 HUMP = 0.95
 """`hump_statistic` of the upper 60 % of normal samples exceeds this in one of twenty, whatever their number."""
 FAR = 1.5
@@ -108,13 +111,18 @@ def _core_at_gap(ordered: Floats) -> int:
 
 
 def _clearest_gap(ordered: Floats, core: int) -> int:
-    """(G-16 c), or at most the sparsest 5 % where no gap is significant."""
+    """(G-16 c); where no gap is significant, at most the sparsest 5 % are cut off, and none where the tail is short.
+
+    Short is a tail that ends 2 robust scales above the median, where a hundred normal values reach 2.5: nothing sticks out.
+    """
     n, fallback = len(ordered), gap_kept(ordered)
     clear = core < fallback and core >= math.ceil(LOWEST_KEPT * n)
     clear = clear and ordered[core] - ordered[core - 1] >= 0.5 * MAD_TO_SD * _mad(ordered[:core])
     for kept in (core, fallback) if clear else (fallback,):
         if _is_significant(ordered, kept):
             return kept
+    if ordered[-1] - np.median(ordered) <= SHORT_TAIL * core_scale(ordered, n):
+        return n
     return _widest_gap(ordered, min(math.ceil(MOST_KEPT * n), n - 1), n - 1)
 
 
@@ -137,13 +145,17 @@ def hump_statistic(ordered: Floats) -> float:
     (0.0, 0.762)
     """
     share = np.arange(len(ordered)) / max(len(ordered) - 1, 1)
+    return math.sqrt(len(ordered)) * float(np.max(concave_drop(ordered, share)))
+
+
+def concave_drop(values: Floats, share: Floats) -> Floats:
+    """How far a distribution function (`share` at ascending `values`) lies below its least concave majorant."""
     corners = [0]
-    for i in range(1, len(ordered)):
-        while len(corners) > 1 and not _turns_down(ordered, share, corners[-2], corners[-1], i):
+    for i in range(1, len(values)):
+        while len(corners) > 1 and not _turns_down(values, share, corners[-2], corners[-1], i):
             corners.pop()
         corners.append(i)
-    majorant = np.interp(ordered, ordered[corners], share[corners])
-    return math.sqrt(len(ordered)) * float(np.max(majorant - share))
+    return np.interp(values, values[corners], share[corners]) - share
 
 
 def _turns_down(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
@@ -151,17 +163,22 @@ def _turns_down(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
 
 
 def _is_significant(ordered: Floats, kept: int) -> bool:
-    """A gap that costs a share q of the class, above a twentieth, must be 1.4 q robust scales wide, and log(n) / (n q).
+    """A gap that costs a share q of the class, more than a twentieth, and is 1.4 q robust scales wide, and log(n) / (n q).
 
     Beyond (G-16): without the first a class of several clusters loses its sparser ones at a gap of no meaning; the second
     is how wide the widest gap of an exponential tail is by chance.
     """
     n = len(ordered)
-    if kept >= math.ceil(MOST_KEPT * n):
-        return True
+    if not parts(n, kept):
+        return False
     share = 1 - kept / n
     width = max(GAP_PER_SHARE * share, math.log(n) / (n * share))
     return bool(ordered[kept] - ordered[kept - 1] >= width * core_scale(ordered, kept))
+
+
+def parts(n_rows: int, kept: int) -> bool:
+    """Whether a cut takes more than the sparsest twentieth of a class."""
+    return kept < math.ceil(MOST_KEPT * n_rows)
 
 
 def core_size(ordered: Floats) -> int:

@@ -33,6 +33,7 @@ __all__ = [
     "clip_field",
     "fit_class_field",
     "log_odds",
+    "lowered",
     "margin_loss",
     "objective",
     "row_trust",
@@ -56,6 +57,7 @@ class FieldSettings:
     entropy: str = "leave-one-out"
     max_reference: int = 2000
     repetition: bool = True
+    isolation: bool = True
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,11 @@ def _foreign_rows(space: Space, rows: Ints, reference: Ints) -> int:
         return len(reference)
     sizes = np.bincount(space.groups[reference], minlength=int(space.groups.max()) + 1)
     return len(reference) - int(sizes[space.groups[rows]].max(initial=0))
+
+
+def lowered(scores: Floats, suspicions: Floats) -> Floats:
+    """Field scores, lowered where another view of the rows gives a negative score; that view never raises a score."""
+    return np.where(suspicions < 0, np.minimum(scores, suspicions), scores)
 
 
 def clip_field(field: Floats) -> Floats:
@@ -217,7 +224,7 @@ def row_trust(
     g[rest] = field.score(space.sums(rest, field.reference, field.n_neighbors))
     if repetition:
         repeated = learn_repetition(rows[first], np.zeros(len(first), dtype=np.int64), 1)
-        g = repeated.lower(g[None, :], rows)[0]
+        g = lowered(g, repeated.scores(rows)[0])
     trust = expit(log_odds(g, trust_prior, field_strength))
     trust[np.isnan(rows).all(axis=1)] = 0.0
     return RowTrust(trust, g, field.threshold, field.scale, field.n_kept, field.n_neighbors)

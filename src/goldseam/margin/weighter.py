@@ -47,7 +47,8 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
         Must take `sample_weight` in `fit`; None is `LogisticRegression()`.
     loss_strength : float
         Above 0 the loss of a classifier with `decision_function` also lowers trust, in up to `max_iter` rounds.
-    n_neighbors, trust_prior, field_strength, threshold, entropy, max_reference, repetition, max_iter, tol, n_jobs, random_state
+    n_neighbors, trust_prior, field_strength, threshold, entropy, max_reference, repetition, isolation, max_iter, tol, n_jobs,
+    random_state
         As in `GEMMEDClassifier`; `threshold` is `'auto'` or `'gap'`.
 
     Attributes
@@ -80,6 +81,7 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
         entropy: str = "leave-one-out",
         max_reference: int = 2000,
         repetition: bool = True,
+        isolation: bool = True,
         max_iter: int = 10,
         tol: float = 1e-3,
         n_jobs: int | None = None,
@@ -94,6 +96,7 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
         self.entropy = entropy
         self.max_reference = max_reference
         self.repetition = repetition
+        self.isolation = isolation
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -155,7 +158,9 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
     def _learn_field(self, X: Floats, codes: Any, weights: Floats, groups: Any, labels: Any, seed: int) -> None:
         training = merge_copies(X, codes, weights, groups, seed)
         checks.require_all_classes(training.codes, labels)
-        settings = FieldSettings(self.n_neighbors, self.threshold, self.entropy, self.max_reference, self.repetition)
+        settings = FieldSettings(
+            self.n_neighbors, self.threshold, self.entropy, self.max_reference, self.repetition, self.isolation
+        )
         space = EuclideanRows(X[training.first], training.groups, self.n_jobs)
         self._fields, g = fit_fields(space, training.codes, len(labels), settings, np.random.default_rng(seed))
         warn_about_fields(self._fields, labels.tolist(), settings)
