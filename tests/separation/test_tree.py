@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldseam.errors import MissingColumnError, ParameterError
+from goldseam.errors import MissingColumnError, ModelFileError, ParameterError
 from goldseam.separation.tree import AttributeTree
 
 
@@ -120,3 +121,16 @@ def test_any_grid_is_a_tree(shape, step, leaf):
     tree = AttributeTree.grid(shape).coarsened(step).pruned(leaf)
     check(tree)
     assert tree.n_columns == np.prod(shape)
+
+
+@pytest.mark.parametrize("node_and_child", [(1, 1), (2, 3), (0, 3)])
+def test_stored_trees_whose_nodes_are_reached_twice_or_never_are_refused(node_and_child):
+    """Compiled loops walk the tree from the root: a circle would not end."""
+    tree, (node, child) = AttributeTree.interval(8).pruned(2), node_and_child
+    tree.check_state()
+    links = tree.first_child.copy()
+    links[node] = child
+    with pytest.raises(ModelFileError, match="number its 7 nodes breadth first"):
+        replace(tree, first_child=links).check_state()
+    with pytest.raises(ModelFileError, match="number its 7 nodes breadth first"):
+        replace(tree, n_children=np.where(np.arange(7) == 2, 1, tree.n_children)).check_state()

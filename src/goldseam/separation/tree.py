@@ -68,9 +68,11 @@ class AttributeTree:
         check_indices("starts of nodes", self.start, 0, n_columns + 1)
         check_indices("ends of nodes", self.stop, self.start + 1, n_columns + 1)
         check_indices("parents", self.parent, -1, n_nodes)
-        inner = self.n_children > 0
-        check_indices("children", self.first_child[inner], 0, n_nodes)
-        check_indices("numbers of children", self.n_children, 0, n_nodes - np.maximum(self.first_child, 0) + 1)
+        check_indices("numbers of children", self.n_children, 0, n_nodes)
+        inner, first = self.n_children > 0, np.cumsum(self.n_children) - self.n_children + 1
+        if self.n_children.sum() != n_nodes - 1 or not np.array_equal(self.first_child[inner], first[inner]):
+            raise ModelFileError(f"The model file's tree must number its {n_nodes} nodes breadth first, each once.")
+        check_indices("children", self.first_child[inner], np.flatnonzero(inner) + 1, n_nodes)
 
     @classmethod
     def interval(cls, n_columns: int, *, arity: int = 2, order: ArrayLike | None = None) -> AttributeTree:
