@@ -93,6 +93,12 @@ def test_distance_beyond_the_range(rng):
     assert marginals.beyond_range(rows)[:, 0].tolist() == [0.0, 0.0, 1.0, 2.0, 0.0]
 
 
+def test_absurd_is_far_in_ranges_and_in_standard_deviations():
+    marginals = fit_marginals(numbers(np.r_[np.zeros(60), np.arange(41.0)]), NO_LEVELS)  # the median is the lower end
+    rows = numbers([-1.0, -100.0, 40.0, 100.0, 300.0, np.nan]).numbers
+    assert marginals.absurd(rows)[:, 0].tolist() == [False, True, False, False, True, False]
+
+
 def test_missing_numbers_say_nothing_and_an_empty_column_is_no_crash():
     marginals = fit_marginals(numbers([np.nan] * 12, np.arange(12.0)), NO_LEVELS)
     scores = marginals.score(numbers([np.nan, 3.0], [np.nan, 4.0]))

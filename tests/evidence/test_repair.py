@@ -20,10 +20,10 @@ def test_isotonic_equals_scikit_learn(rng):
     assert isotonic(values, weights) == pytest.approx(expected)
 
 
-def offers(scores, step, width=0.6, natural=False, beyond=0.0, context=-3.0):
+def offers(scores, step, width=0.6, natural=False, beyond=0.0, context=-3.0, absurd=False):
     """One cell per row, so that no row is taken for a noisy one."""
     fill = lambda value: np.broadcast_to(np.asarray(value), np.shape(scores)).reshape(-1, 1)  # noqa: E731
-    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond)))
+    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond, absurd)))
 
 
 def lesson(wanted, hard=None):
@@ -80,8 +80,9 @@ def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
     assert gain(context=-3.0) == pytest.approx([0.0, 0.2, 0.4, 0.85], abs=0.01)
     assert (gain(context=0.0) > 0.9).all()
     assert gain(context=0.0, beyond=1.0) == pytest.approx([0.0, 0.0, 0.35, 0.35])
-    assert gain(beyond=5.0) == pytest.approx(np.ones(4))  # absurd
-    expected = offers(np.full(4, -3.0), sizes, beyond=5.0)  # the dearest car of all: its neighbours expect it
+    assert gain(beyond=5.0, absurd=True) == pytest.approx(np.ones(4))
+    # the dearest car of all: its neighbours expect it
+    expected = offers(np.full(4, -3.0), sizes, beyond=5.0, absurd=True)
     assert repairer.gain(expected).max() == 0.0
 
 
@@ -89,14 +90,17 @@ def test_a_row_whose_suspects_are_all_a_little_off_is_noisy():
     step = np.array([[0.5, 0.8, 0.4, 0.1], [0.5, 5.0, 0.4, 0.1], [0.5, 0.8, 0.4, 0.1]])
     scores = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
     nothing = np.zeros(step.shape)
-    offer = Offer(scores, nothing, step, nothing, nothing > 1, nothing)
+    offer = Offer(scores, nothing, step, nothing, nothing > 1, nothing, nothing > 1)
     assert offer.noisy[:, 0].tolist() == [True, False, False]
 
 
-def test_a_case_never_rehearsed_is_left_alone(rng):
+def test_a_case_never_rehearsed_is_left_alone_but_for_sure_steps_that_are_larger_than_rehearsed(rng):
     scores, few = rng.normal(size=500), np.full(500, 0.3)
     repairer = learnt(scores, few, few, width=0.3)
-    assert repairer.gain(offers(np.array([9.0]), 8.0, width=0.3))[0, 0] == 0.0
+    gain = lambda step, **more: repairer.gain(offers(np.array([9.0]), step, **more))[0, 0]  # noqa: E731
+    assert gain(5.0, width=0.3) == gain(8.0, width=0.8) == gain(8.0, width=0.3, beyond=0.5) == 0.0
+    assert gain(8.0, width=0.3) == 1.0
+    assert learnt(scores, few, 0.0 * few, width=0.3).gain(offers(np.array([9.0]), 8.0, width=0.3))[0, 0] == 0.0
 
 
 def test_few_calibration_rows_make_timid(rng):

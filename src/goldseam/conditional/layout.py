@@ -56,6 +56,12 @@ class Layout:
         out[:, self.category_cells] = categories
         return out
 
+    def numbers_only(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Flags (n, m) of number cells as (n, p) in table order, false for categories."""
+        out = np.zeros((len(flags), self.n_cells), dtype=bool)
+        out[:, self.number_cells] = flags
+        return out
+
     def unusable(self, blocks: Blocks) -> NDArray[np.bool_]:
         """Cells that cannot be believed whatever the rest says: missing or unseen."""
         return self.join(np.isnan(blocks.numbers), blocks.codes < 0)

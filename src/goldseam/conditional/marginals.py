@@ -32,6 +32,7 @@ N_EDGES = 24
 LEAST_IN_BIN = 8
 SKEWED_SHAPE = 0.5
 HEAVY = 0.25  # a tail of at least this shape may hold natural giants
+ABSURD = (4.0, 3.0)  # ranges, and standard deviations, outside the range
 UNSEEN_SLAB = 0.05  # share of damaged category cells that hold something the reference never had
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
@@ -128,6 +129,12 @@ class Marginals:
         above = (numbers - top) / np.maximum(top - self.center, 1e-12)
         below = (bottom - numbers) / np.maximum(self.center - bottom, 1e-12)
         return np.nan_to_num(np.maximum(np.maximum(above, below), 0.0))
+
+    def absurd(self, numbers: Floats) -> NDArray[np.bool_]:
+        """Numbers so far outside the reference's range that nothing can vouch for them."""
+        top, bottom = self.knots[self.offsets[1:] - 1], self.knots[self.offsets[:-1]]
+        outside = np.maximum(numbers - top, bottom - numbers)
+        return np.asarray((self.beyond_range(numbers) >= ABSURD[0]) & (outside >= ABSURD[1] * self.spread))
 
     def unscore(self, mean: Floats, width: Floats) -> Floats:
         """Expected value in own units of numbers whose scores are normal (mean, width)."""

@@ -260,6 +260,7 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
         width=practice.width,
         natural=practice.natural[:, at],
         beyond=model.marginals.beyond_range(practice.numbers),
+        absurd=model.marginals.absurd(practice.numbers),
     )
     share = practice.changed.mean(1)
     scarce = (practice.way == OWN) & (share > 0.0) & (share <= FEW)

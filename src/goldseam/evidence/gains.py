@@ -38,7 +38,7 @@ NARROW_CASE, WIDE_CASE, NATURAL_CASE = range(3)
 class Offer:
     """What is offered to number cells (n, m): `step` = (mean - x) / sd, `width` of the predicted score, and what speaks for
     it: cell `scores`, `context` (log odds of damage by the rest of the row alone), whether x is `natural` (rare, but as its
-    column may be), how far it lies `beyond` the range."""
+    column may be), how far it lies `beyond` the range, whether it is `absurd`."""
 
     scores: Floats
     context: Floats
@@ -46,6 +46,7 @@ class Offer:
     width: Floats
     natural: NDArray[np.bool_]
     beyond: Floats
+    absurd: NDArray[np.bool_]
 
     @property
     def noisy(self) -> NDArray[np.bool_]:

@@ -23,7 +23,9 @@ from goldseam.evidence.prior import Prior
 from goldseam.evidence.repair import (
     CONTRADICTED,
     DISTRUST,
+    FOREIGN,
     GIANT,
+    HANDFUL,
     MOST_SUSPECT,
     THIN,
     TOO_WIDE,
@@ -126,7 +128,8 @@ class Evidence:
         self.layout.check_blocks(blocks, self.marginals.n_levels)
         extra = [statement.log_ratio(blocks) for statement in self.statements]
         heard = np.sum(extra, axis=0) if extra else None
-        return prepare_rows(blocks, self.marginals.score(blocks), self.layout, self.sources, self.prior, heard)
+        absurd = self.marginals.absurd(blocks.numbers)
+        return prepare_rows(blocks, self.marginals.score(blocks), self.layout, self.sources, self.prior, absurd, heard)
 
     def beliefs(self, rows: Rows) -> Beliefs:
         """The joint posterior of some rows."""
@@ -151,7 +154,8 @@ class Evidence:
         kappa = np.log(rows.slab.mean(0)) - beliefs.own
         at = self.layout.number_cells
         beyond = self.marginals.beyond_range(rows.numbers)
-        rare = ((beyond > 0.0) & (beyond < GIANT)) | (rows.scores.even > THIN)
+        giant = np.where(np.diff(self.marginals.offsets) <= HANDFUL, FOREIGN, GIANT)
+        rare = ((beyond > 0.0) & (beyond < giant)) | (rows.scores.even > THIN)
         out = np.zeros(kappa.shape, dtype=bool)
         out[:, at] = rare & self.marginals.on_heavy_side(rows.numbers) & (kappa[:, at] > -CONTRADICTED)
         return out
@@ -200,8 +204,9 @@ class Evidence:
         other, odds = rivals(blocks.codes, found.cell_scores[:, categories], mended.levels, self.pool.offsets)
         wanted = self.layout.join(gain > 0.0, mendable & (odds >= self.repairer.switch))
         hopeless = (found.suspect.sum(1) > MOST_SUSPECT * self.layout.n_cells)[:, None]
-        vague = self.layout.join((mended.width > TOO_WIDE) & (offer.beyond == 0.0), np.zeros(blocks.codes.shape, bool))
-        refused = (wanted & (hopeless | vague)) | (found.suspect & found.natural & ~wanted)
+        vague = self.layout.numbers_only((mended.width > TOO_WIDE) & (offer.beyond == 0.0))
+        absurd = self.layout.numbers_only(offer.absurd)  # anything is better than those
+        refused = (wanted & ((hopeless & ~absurd) | vague)) | (found.suspect & found.natural & ~wanted)
         changed = (wanted & ~refused) | missing
         move = np.where(missing[:, numbers], 1.0, gain)
         old = np.where(np.isnan(blocks.numbers), mended.values, blocks.numbers)
@@ -219,7 +224,10 @@ class Evidence:
         at = self.layout.number_cells
         step = np.nan_to_num(mended.values - blocks.numbers) / self.marginals.spread
         beyond = self.marginals.beyond_range(blocks.numbers)
-        return Offer(found.cell_scores[:, at], found.context[:, at], step, mended.width, found.natural[:, at], beyond)
+        return Offer(
+            found.cell_scores[:, at], found.context[:, at], step, mended.width, found.natural[:, at], beyond,
+            self.marginals.absurd(blocks.numbers),
+        )  # fmt: skip
 
     def _interval(self, mended: Mended, changed: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         nothing = np.zeros(mended.width.shape)

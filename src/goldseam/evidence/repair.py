@@ -4,6 +4,7 @@
 |---|---|
 | repaired = x + g (mean - x), g of its case at its score | `Repairer.gain`, `fit_repairer` |
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that were rehearsed | `Repairer.gain` |
+| (a largest step is rarely rehearsed; inside the range it is enough that smaller ones were right) | `Repairer.gain` |
 | a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `OUTSIDE` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
@@ -25,6 +26,7 @@ from goldseam.evidence.gains import (
     DOUBT,
     LEAST_QUALITY,
     NARROW,
+    NARROW_CASE,
     PRUDENCE,
     SLACK,
     STEPS,
@@ -45,7 +47,7 @@ SHRINK = 50.0
 HARM = 1.25  # a level put wrong counts as so many put right
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
 GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range
-ABSURD = 4.0  # a value so many ranges beyond the range that is distrusted, in a flagged row, is replaced
+HANDFUL, FOREIGN = 6, 1.0  # but one in a column of so few values less than so many
 WHOLE = 0.95  # a number moved by less may have been right: its interval holds the observed value too
 DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
@@ -76,11 +78,14 @@ class Repairer:
         position = np.searchsorted(self.knots, offer.scores, side="right") - 1
         case = np.minimum(cases(offer), len(self.gains) - 1)
         gains = np.where(position < 0, 0.0, self.gains[case, np.maximum(position, 0)])
-        rehearsed = (self.gains.max(axis=1) > 0.0)[case]
+        paid = self.gains.max(axis=1) > 0.0
+        narrow = paid[NARROW_CASE : 3 * (len(STEPS) + 1) : 3].any()
+        largest = (offer.size == len(STEPS)) & (offer.beyond == 0.0)
+        rehearsed = paid[case] | (largest & narrow)
         sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
         gains = np.where(rehearsed & sure, 1.0, gains)
         gains = np.where(offer.natural, _natural(gains, offer), gains)
-        gains = np.where((offer.beyond >= ABSURD) & (offer.scores > DISTRUST), 1.0, gains)
+        gains = np.where(offer.absurd & (offer.scores > DISTRUST), 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 
 
