@@ -421,7 +421,7 @@ def test_of_several_ranked_fractions_the_rarest_score_counts(fitted, tmp_path):
     X = waves(np.random.default_rng(17), 300)
     both = CorruptionSeparator(ranked_fraction=(1.0, 0.5), alarm_rate=0.1).fit(X)
     single = [CorruptionSeparator(ranked_fraction=a, alarm_rate=0.1).fit(X).node_p_values(rows) for a in (1.0, 0.5)]
-    np.testing.assert_array_equal(both.node_p_values(rows), np.minimum(*single))
+    np.testing.assert_allclose(both.node_p_values(rows), np.minimum(*single), rtol=1e-6)  # what (S-30) may change
     save(both, tmp_path / "both.seam")
     np.testing.assert_array_equal(load(tmp_path / "both.seam").separate(rows), both.separate(rows))
     assert both.calibration_.rate <= 0.1

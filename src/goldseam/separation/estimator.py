@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -299,15 +299,11 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
 
     def predict(self, X: Any) -> IntArray:
         """-1 for rows with cells that are not believed, else +1."""
-        check_is_fitted(self)
-        flagged = [self._find(part).flagged for part in _batches(self._values(X)[1])]
-        return np.where(np.concatenate(flagged), -1, 1)
+        return np.where(self._per_batch(X, lambda part: self._find(part).flagged), -1, 1)
 
     def separate(self, X: Any) -> BoolArray:
         """True at the cells that are not believed; one column per column of the table."""
-        check_is_fitted(self)
-        masks = [self._find(part).mask for part in _batches(self._values(X)[1])]
-        return self._in_table(np.concatenate(masks))
+        return self._in_table(self._per_batch(X, lambda part: self._find(part).mask))
 
     def node_p_values(self, X: Any) -> FloatArray:
         """Score of every row at every node of `model_.reference.tree`; small is rare."""
@@ -315,8 +311,7 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
 
     def score_samples(self, X: Any) -> FloatArray:
         """Entry level of every row, higher is more normal; 1 where no outline is left."""
-        check_is_fitted(self)
-        return np.concatenate([self._row_scores(part) for part in _batches(self._values(X)[1])])
+        return self._per_batch(X, self._row_scores)
 
     def _row_scores(self, values: FloatArray) -> FloatArray:
         if self.model_.segments is not None and self.rule == "confirmed":
@@ -331,9 +326,8 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
 
     def p_values(self, X: Any) -> FloatArray:
         """Conformal p-value of every row: share of calibration rows that are at least as rare, itself included."""
-        check_is_fitted(self)
-        levels = [self.model_.levels(part, n_jobs=self.n_jobs) for part in _batches(self._values(X)[1])]
-        return self.calibration_.p_values(np.concatenate(levels))
+        levels = self._per_batch(X, lambda part: self.model_.levels(part, n_jobs=self.n_jobs))
+        return self.calibration_.p_values(levels)
 
     def evidence(self, X: Any) -> Evidence:
         """Levels, node scores and segment posterior of every row, nothing decided; modelled columns only."""
@@ -411,7 +405,7 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
         change, rows = np.zeros(len(values)), np.flatnonzero(found.flagged)
         moved = ((filled.values[rows] - values[rows]) / self.model_.reference.scale)[:, numbers]
         change[rows] = np.sqrt(np.sum(np.where(found.mask[rows][:, numbers], moved, 0.0) ** 2, axis=1))
-        donors = np.full((len(values), max(self.n_donors, 1)), -1, dtype=np.int64)
+        donors = np.full((len(values), self.n_donors), -1, dtype=np.int64)
         width = min(donors.shape[1], filled.donors.shape[1])
         donors[:, :width] = filled.donors[:, :width]
         return {
@@ -439,7 +433,7 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
         result[:, list(self.schema_.modelled_positions)] = cells
         return result
 
-    def _per_batch(self, X: Any, call: Any) -> FloatArray:
+    def _per_batch(self, X: Any, call: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
         check_is_fitted(self)
         return np.concatenate([call(part) for part in _batches(self._values(X)[1])])
 

@@ -124,7 +124,7 @@ def choose_tree(tree: Any, names: tuple[str, ...], values: FloatArray, leaf_size
         raise InputError(f"Separation needs at least 2 modelled columns to compare parts of a row, got n_features={d}.")
     if isinstance(tree, AttributeTree):
         chosen = tree.resolved(names)
-    elif tree is None or tree == "interval":
+    elif isinstance(tree, str) and tree == "interval":
         chosen = AttributeTree.interval(d)
     elif isinstance(tree, str) and tree == "clustered":
         chosen = AttributeTree.clustered(values)

@@ -25,7 +25,7 @@ from goldseam.separation.lane_kernels import (
     lanes_plain_sums,
     lanes_scale,
 )
-from goldseam.separation.network_kernels import lanes_joins, lanes_offers
+from goldseam.separation.network_kernels import LONGEST, lanes_join, lanes_take
 from goldseam.separation.vector_kernels import GROUP, LANES
 
 __all__ = [
@@ -42,8 +42,6 @@ __all__ = [
 
 _leaf1, _leaf2, _leaf3, _leaf4 = lanes_leaf_sums
 _plain3, _plain4 = lanes_plain_sums
-_join1, _join2, _join3, _join4, _join5, _join6, _join7, _join8 = lanes_joins
-_offer1, _offer2, _offer3, _offer4, _offer5, _offer6, _offer7, _offer8 = lanes_offers
 
 TEAM = 8  # rows that share a tile of the reference
 TILE_BYTES, MOST_ROWS = 1 << 19, 1024  # of a tile
@@ -56,7 +54,7 @@ def pack_lanes(rows: NDArray[Any], fill: float) -> NDArray[Any]:
     blocks = -(-n // (LANES * GROUP)) * GROUP
     padded = np.full((blocks * LANES, d), fill, dtype=rows.dtype)
     padded[:n] = rows
-    result = aligned.py_func(padded.size, padded)
+    result = aligned.py_func(padded.size, padded)  # type: ignore[no-untyped-call]
     result.reshape(blocks, d, LANES)[:] = padded.reshape(blocks, LANES, d).transpose(0, 2, 1)
     return result
 
@@ -152,22 +150,8 @@ def _visits(first, count):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True, boundscheck=False)
 def offer(values, at, groups, lists, place, k):  # type: ignore[no-untyped-def]
     """Take the values of some groups of blocks into 16 ascending lists of the k smallest, one per lane."""
-    if k == 5:
-        _offer5(values, at, groups, lists, place)
-    elif k == 1:
-        _offer1(values, at, groups, lists, place)
-    elif k == 2:
-        _offer2(values, at, groups, lists, place)
-    elif k == 3:
-        _offer3(values, at, groups, lists, place)
-    elif k == 4:
-        _offer4(values, at, groups, lists, place)
-    elif k == 6:
-        _offer6(values, at, groups, lists, place)
-    elif k == 7:
-        _offer7(values, at, groups, lists, place)
-    elif k == 8:
-        _offer8(values, at, groups, lists, place)
+    if k <= LONGEST:
+        lanes_take(values, at, groups, lists, place, k)
     else:
         for g in range(groups):
             lanes_offer(values, at + g * GROUP * LANES, lists, place, k)
@@ -176,22 +160,8 @@ def offer(values, at, groups, lists, place, k):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True, boundscheck=False)
 def kth_smallest(lists, at, k):  # type: ignore[no-untyped-def]
     """The k-th smallest of 16 ascending lists, one per lane."""
-    if k == 5:
-        _join5(lists, at)
-    elif k == 1:
-        _join1(lists, at)
-    elif k == 2:
-        _join2(lists, at)
-    elif k == 3:
-        _join3(lists, at)
-    elif k == 4:
-        _join4(lists, at)
-    elif k == 6:
-        _join6(lists, at)
-    elif k == 7:
-        _join7(lists, at)
-    elif k == 8:
-        _join8(lists, at)
+    if k <= LONGEST:
+        lanes_join(lists, at, k)
     else:
         for lane in range(1, LANES):  # into the list of the first lane
             for i in range(k):

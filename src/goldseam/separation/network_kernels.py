@@ -12,17 +12,19 @@ from numba.core import cgutils as _cgutils
 from goldseam.separation.vector_kernels import GROUP, LANES, Lanes, intrinsic
 
 __all__ = [
+    "LONGEST",
     "lanes_compare_swap",
     "lanes_copy",
-    "lanes_joins",
+    "lanes_join",
     "lanes_merge_quad",
     "lanes_merges",
-    "lanes_offers",
     "lanes_sorts",
     "lanes_sum",
+    "lanes_take",
 ]
 
 cgutils: Any = _cgutils
+LONGEST = 8  # lists that fit into registers
 
 
 @intrinsic
@@ -179,47 +181,60 @@ def _merge(n: int, order: Callable[[int], int]) -> Any:
     return emit
 
 
-def _join(n: int) -> Any:
+def _for_each_length(builder: Any, n: Any, emit: Callable[[int], None]) -> None:
+    """Code for every list length up to LONGEST, of which that of length `n` is run."""
+    after = builder.append_basic_block("after")
+    switch = builder.switch(n, after)
+    for length in range(1, LONGEST + 1):
+        block = builder.append_basic_block(f"length_{length}")
+        switch.add_case(ir.Constant(n.type, length), block)
+        builder.position_at_end(block)
+        emit(length)
+        builder.branch(after)
+    builder.position_at_end(after)
+
+
+@intrinsic
+def lanes_join(typing, lists, at, n):  # type: ignore[no-untyped-def]
     """The n smallest of 16 ascending lists of n vectors: lists of lanes 8, 4, 2 and 1 apart are merged in turn.
 
-    Of two ascending lists a and b the n smallest are min(a_i, b_(n-1-i)), a bitonic list.
+    Of two ascending lists a and b the n smallest are min(a_i, b_(n-1-i)), which goes up, then down.
     """
+    signature = types.void(lists, at, n)
 
-    @intrinsic
-    def emit(typing, lists, at):  # type: ignore[no-untyped-def]
-        signature = types.void(lists, at)
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes = Lanes(context, builder, sig.args[0])
 
-        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            lanes = Lanes(context, builder, sig.args[0])
-            pointers = [lanes.pointer(sig.args[0], args[0], args[1], i * LANES) for i in range(n)]
+        def join(length: int) -> None:
+            pointers = [lanes.pointer(sig.args[0], args[0], args[1], i * LANES) for i in range(length)]
             values = [lanes.load(pointer) for pointer in pointers]
             for shift in (8, 4, 2, 1):
-                others = [lanes.turned(value, shift) for value in values]
-                values = [lanes.smaller(values[i], others[n - 1 - i]) for i in range(n)]
-                lanes.exchange(values, bitonic_merge(n))
+                others = [lanes.turned(value, shift) for value in reversed(values)]
+                values = [lanes.smaller(a, b) for a, b in zip(values, others, strict=True)]
+                lanes.exchange(values, bitonic_merge(length))
             for value, pointer in zip(values, pointers, strict=True):
                 lanes.store(value, pointer)
-            return context.get_dummy_value()
 
-        return signature, code
+        _for_each_length(builder, args[2], join)
+        return context.get_dummy_value()
 
-    return emit
+    return signature, code
 
 
-def _offer(n: int) -> Any:
-    """Take GROUP vectors at a time into ascending lists of n vectors, which stay in registers.
+@intrinsic
+def lanes_take(typing, values, at, groups, lists, place, n):  # type: ignore[no-untyped-def]
+    """Take groups of GROUP vectors into ascending lists of n vectors, which stay in registers meanwhile.
 
-    Of the sorted list a and the sorted group b the n smallest are a_i or, from the end, min(a_(n-1-i), b_i).
+    Of the list a and a sorted group b the n smallest are a_i or, from the end, min(a_(n-1-i), b_i): up, then down.
     """
+    signature = types.void(values, at, groups, lists, place, n)
 
-    @intrinsic
-    def emit(typing, values, at, groups, lists, place):  # type: ignore[no-untyped-def]
-        signature = types.void(values, at, groups, lists, place)
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes = Lanes(context, builder, sig.args[0])
+        values_, at_, groups_, lists_, place_, n_ = args
 
-        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            lanes = Lanes(context, builder, sig.args[0])
-            values_, at_, groups_, lists_, place_ = args
-            pointers = [lanes.pointer(sig.args[3], lists_, place_, i * LANES) for i in range(n)]
+        def take(length: int) -> None:
+            pointers = [lanes.pointer(sig.args[3], lists_, place_, i * LANES) for i in range(length)]
             slots = [cgutils.alloca_once_value(builder, lanes.load(pointer)) for pointer in pointers]
             with cgutils.for_range(builder, groups_) as loop:
                 here = builder.add(at_, builder.mul(loop.index, ir.Constant(at_.type, GROUP * LANES)))
@@ -228,18 +243,18 @@ def _offer(n: int) -> Any:
                 with builder.if_then(lanes.any_below(least, builder.load(slots[-1]))):
                     lanes.exchange(new, odd_even_sort(GROUP))
                     held = [builder.load(slot) for slot in slots]
-                    for i in range(min(n, GROUP)):
-                        held[n - 1 - i] = lanes.smaller(new[i], held[n - 1 - i])
-                    lanes.exchange(held, bitonic_merge(n))
+                    for i in range(min(length, GROUP)):
+                        held[length - 1 - i] = lanes.smaller(new[i], held[length - 1 - i])
+                    lanes.exchange(held, bitonic_merge(length))
                     for value, slot in zip(held, slots, strict=True):
                         builder.store(value, slot)
             for slot, pointer in zip(slots, pointers, strict=True):
                 lanes.store(builder.load(slot), pointer)
-            return context.get_dummy_value()
 
-        return signature, code
+        _for_each_length(builder, n_, take)
+        return context.get_dummy_value()
 
-    return emit
+    return signature, code
 
 
 def _second_half_reversed(n: int) -> Callable[[int], int]:
@@ -249,5 +264,3 @@ def _second_half_reversed(n: int) -> Callable[[int], int]:
 lanes_sorts: tuple[Any, ...] = tuple(_sort(n) for n in (1, 2, 4, 8, 16))
 # merges of two ascending halves (read the second one backwards), then of a bitonic list of 16
 lanes_merges: tuple[Any, ...] = (*(_merge(n, _second_half_reversed(n)) for n in (2, 4, 8, 16)), _merge(16, lambda i: i))
-lanes_joins: tuple[Any, ...] = tuple(_join(n) for n in range(1, 9))
-lanes_offers: tuple[Any, ...] = tuple(_offer(n) for n in range(1, 9))

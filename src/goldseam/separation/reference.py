@@ -246,8 +246,7 @@ class Reference:
     @cached_property
     def n_levels(self) -> IntArray:
         """Number of levels of a category that occurs, 0 for numbers."""
-        highest = np.nanmax(self.values, axis=0)
-        return np.where(self.is_category, highest + 1, 0).astype(np.int64)
+        return np.where(self.is_category, self.range[1] + 1, 0).astype(np.int64)
 
     def scaled_numbers(self, values: FloatArray) -> FloatArray:
         """Scaled columns of numbers alone, in table order; gaps at the column's mean."""

@@ -110,7 +110,7 @@ def _residual(reference: Reference, cells: FloatArray, block: FloatArray) -> Flo
 
 def _resolution(reference: Reference) -> FloatArray:
     """ε of S7 in scaled units: 5 % of the common range of a grid, .1 % of each column's range on a line."""
-    low, high = np.nanmin(reference.values, axis=0), np.nanmax(reference.values, axis=0)
+    low, high = reference.range
     if reference.tree.shape is not None:
         return 0.05 * float(high.max() - low.min()) / reference.scale
     return np.where(high > low, 0.001 * (high - low), 0.001) / reference.scale

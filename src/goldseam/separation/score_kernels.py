@@ -67,14 +67,14 @@ def _beyond(radius, largest, base, shape, weight):  # type: ignore[no-untyped-de
 
 @njit(nogil=True, cache=True)
 def part_ties(p):  # type: ignore[no-untyped-def]
-    """(S-30) Every row of rows x nodes times 1 - SHARE (1 - its mean), in place: the rarer a row, the smaller."""
+    """(S-30) p (1 - SHARE (1 - p) (1 - mean of its row)) for rows x nodes, in place: the rarer a row, the smaller."""
     for i in range(p.shape[0]):
         total = 0.0
         for node in range(p.shape[1]):
             total += p[i, node]
-        factor = 1.0 - SHARE * (1.0 - total / p.shape[1])
+        rare = SHARE * (1.0 - total / p.shape[1])
         for node in range(p.shape[1]):
-            p[i, node] *= factor
+            p[i, node] *= 1.0 - rare * (1.0 - p[i, node])
 
 
 @njit(nogil=True, cache=True)

@@ -11,6 +11,7 @@ All functions take squared radii. `members` holds the radii of the reference row
 | (S-6) translation between the two | `product_level` |
 | (S-7) tail beyond the largest radius | `MemberRadii.tail` |
 | (S-24) continuous form | `continuous_p_values` |
+| (S-30) ties parted | `score_kernels.part_ties` |
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def counted_p_values(radii: NDArray[np.floating[Any]], members: MemberRadii) -> 
 
 
 def continuous_p_values(radii: NDArray[np.floating[Any]], members: MemberRadii) -> FloatArray:
-    """(S-24) Interpolated between member radii, with the tail (S-7) beyond the largest: no ties.
+    """(S-24) Interpolated between member radii, with the tail (S-7) beyond the largest.
 
     >>> continuous_p_values(np.array([[1.5], [2.0]]), MemberRadii.sort(np.array([[1.0], [2.0], [3.0], [4.0]])))[:, 0]
     array([0.7, 0.6])

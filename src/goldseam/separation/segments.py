@@ -101,7 +101,7 @@ def learn_evidence(reference: Reference) -> SegmentEvidence:
 
 def _slab(reference: Reference) -> tuple[FloatArray, IntArray]:
     """Log density of an overwritten cell, and the number of levels of a category (0 for numbers)."""
-    low, high = np.nanmin(reference.values, axis=0), np.nanmax(reference.values, axis=0)
+    low, high = reference.range
     width = (high - low) / reference.scale
     if reference.tree.shape is not None:  # common units: a border pixel may be overwritten by anything
         width = np.maximum(width, 0.25 * (high.max() - low.min()) / reference.scale)
@@ -112,7 +112,7 @@ def _slab(reference: Reference) -> tuple[FloatArray, IntArray]:
 
 def _resolution(reference: Reference) -> FloatArray:
     """Differences that do not count: 5 % of the common range of a grid, 1 % of each column's range on a line."""
-    low, high = np.nanmin(reference.values, axis=0), np.nanmax(reference.values, axis=0)
+    low, high = reference.range
     if reference.tree.shape is not None:
         return 0.05 * float(high.max() - low.min()) / reference.scale
     return np.where(high > low, 0.01 * (high - low), 0.01 * reference.scale) / reference.scale
