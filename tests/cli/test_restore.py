@@ -18,7 +18,7 @@ from goldseam.cli.runs import file_hash
 from goldseam.seam import Seam
 from goldseam.summary import json_schema
 from tests.cli.conftest import clean_table, damaged_table
-from tests.cli.helpers import call, expected, run, start
+from tests.cli.helpers import Outcome, call, expected, run, start
 
 SMALL = ("--memory", "480MB")  # about 12,000 rows per batch
 
@@ -179,7 +179,7 @@ def test_bad_lines_fail_skip_quarantine(folder: Path, tmp_path: Path, capsys: An
     for policy in ("skip", "quarantine"):
         out = call(capsys, *words, policy)
         assert out.code == 0, out.err
-        assert "2 lines did not fit and were left out (line 3, 5)" in out.err
+        assert "2 lines did not fit and were left out (lines 3, 5)" in out.err
         assert "1 blank line passed over" in out.err
         assert (tmp_path / "out.csv").read_text().splitlines()[1:] == ["1,10,3,red,true", "4,9.0,5,blue,true"]
     kept = [json.loads(line) for line in (tmp_path / "out.run" / "bad-lines.jsonl").read_text().splitlines()]
@@ -327,3 +327,22 @@ def test_resume_without_an_earlier_run_starts(folder: Path, tmp_path: Path, caps
     assert (again.code, again.out) == (0, out.out)
     assert "this run is complete" in again.err
     assert (tmp_path / "out.csv").read_bytes() == expected(folder / "incoming.csv", medians())
+
+
+def test_the_record_of_another_table_is_not_replaced(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    def restore(output: str, *more: str) -> Outcome:
+        words = (folder / "incoming.csv", "-m", folder / "model.seam", "-o", f"{tmp_path}/{output}", "--quiet")
+        return call(capsys, "restore", *words, *more)
+
+    assert restore("out.csv").code == 0
+    record = (tmp_path / "out.run" / "run.json").read_bytes()
+    refused = restore("out.jsonl")
+    assert refused.code == 2
+    assert "is the record of" in refused.err
+    assert "Hint: --run out.jsonl.run" in refused.err
+    assert (tmp_path / "out.run" / "run.json").read_bytes() == record
+    assert not (tmp_path / "out.jsonl").exists()
+    assert restore("./out.csv").code == 0, "the same table, written again"
+    assert restore("out.jsonl", "--run", str(tmp_path / "out.run")).code == 0, "asked for by name"
+    (tmp_path / "out.jsonl").unlink()
+    assert restore("out.csv").code == 0, "of a table that is gone nothing is to be kept"

@@ -81,10 +81,11 @@ class BadLines:
     def tell(self, console: Console) -> None:
         """Say what was left out: never nothing."""
         if self.n_bad:
-            numbers = ", ".join(str(line.line) for line in self.first)
+            numbers = f"line{'' if self.n_bad == 1 else 's'} " + ", ".join(str(line.line) for line in self.first)
             more = ", ..." if self.n_bad > len(self.first) else ""
-            where = f"kept in {self.path}" if self.policy == "quarantine" else "they are not in the result"
-            console.warn(f"{count(self.n_bad, 'line')} did not fit and were left out (line {numbers}{more}); {where}.")
+            where = f"kept in {self.path}" if self.policy == "quarantine" else "nothing of that is in the result"
+            verb = "was" if self.n_bad == 1 else "were"
+            console.warn(f"{count(self.n_bad, 'line')} did not fit and {verb} left out ({numbers}{more}); {where}.")
         if self.n_blank:
             console.note(f"{count(self.n_blank, 'blank line')} passed over.")
 

@@ -100,6 +100,11 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequ
     return "\n".join(line.rstrip() for line in lines)
 
 
+def place(output: str) -> str:
+    """An output's name for people."""
+    return "stdout" if output == "-" else output
+
+
 def count(n: int, noun: str) -> str:
     """A number with its noun.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from goldseam import model_file
 from goldseam.cli.cells import split_list
-from goldseam.cli.console import count
+from goldseam.cli.console import count, place
 from goldseam.cli.exits import Interrupted
 from goldseam.cli.memory import give_back, limits_for
 from goldseam.cli.options import memory_bytes
@@ -150,6 +150,15 @@ class Run:
         known = {"run.json", "work"}
         if folder.exists() and any(folder.iterdir()) and not known & {path.name for path in folder.iterdir()}:
             raise InputError(f"The folder {str(folder)!r} is not empty and not a run. Hint: --run another-name.run")
+        if (folder / "run.json").exists():
+            self._check_owner(folder, json.loads((folder / "run.json").read_text(encoding="utf-8"))["output"])
+
+    def _check_owner(self, folder: Path, output: str) -> None:
+        """The record of another table is not replaced, as long as that table is there."""
+        other = output != "-" and Path(output).exists() and Path(output).resolve() != Path(self.output).resolve()
+        if other and self.options["run_dir"] is None:
+            name = Path(self.output).name + ".run"
+            raise InputError(f"The run directory {str(folder)!r} is the record of {output!r}. Hint: --run {name}")
 
     def _fingerprint(self) -> dict[str, Any]:
         names = (
@@ -351,7 +360,7 @@ def _text(data: dict[str, Any]) -> str:
     counts = data["counts"]
     lines = [
         f"{count(counts['cells_changed'], 'cell')} in {counts['rows_changed']:,} of {count(counts['rows'], 'row')} restored; "
-        f"written to {data['output']}"
+        f"written to {place(data['output'])}"
     ]
     if data["run"]:
         names = ", ".join(sorted(data["outputs"]))

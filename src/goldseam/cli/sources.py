@@ -59,7 +59,7 @@ def format_of(path: Path, wanted: str = "auto") -> str:
     if suffix not in FORMATS or (path.suffix == ".gz" and FORMATS[suffix] not in TEXT_FORMATS):
         raise InputError(
             f"File {path.name!r} has a suffix that names no table format; known are {', '.join(FORMATS)} "
-            "(and .gz after a text format). Hint: --format csv, or rename it."
+            "(and .gz after a text format). Hint: give it such a suffix; an input may be told by --format csv."
         )
     return FORMATS[suffix]
 

@@ -77,6 +77,7 @@ def command(files: tuple[str, ...], output: str, truth: str | None, **options: A
     from pathlib import Path
 
     from goldseam.cli.cells import split_kinds
+    from goldseam.cli.console import place
     from goldseam.cli.session import check_output, opened, whole_table
     from goldseam.cli.sinks import all_or_nothing, open_sink, save_frame
 
@@ -100,7 +101,7 @@ def command(files: tuple[str, ...], output: str, truth: str | None, **options: A
         }
         text = (
             f"{data['cells_damaged']:,} cells in {data['rows_damaged']:,} of {data['rows']:,} rows damaged "
-            f"({options['kind']}); written to {output}"
+            f"({options['kind']}); written to {place(output)}"
         )
         session.console.result(data, text, stdout_is_taken=output == "-")
 

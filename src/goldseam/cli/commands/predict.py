@@ -37,6 +37,7 @@ def command(files: tuple[str, ...], model: str, output: str, **options: Any) -> 
     from pathlib import Path
 
     from goldseam.cli.classifier import TableClassifier
+    from goldseam.cli.console import place
     from goldseam.cli.memory import limits_for
     from goldseam.cli.options import memory_bytes
     from goldseam.cli.progress import Progress
@@ -62,7 +63,7 @@ def command(files: tuple[str, ...], model: str, output: str, **options: Any) -> 
         data: dict[str, Any] = {"output": output, "rows": n_rows, "predictions": dict(sorted(counts.items()))}
         shares = ", ".join(f"{name} {n:,}" for name, n in data["predictions"].items())
         session.console.result(
-            data, f"{n_rows:,} rows predicted: {shares}; written to {output}", stdout_is_taken=output == "-"
+            data, f"{n_rows:,} rows predicted: {shares}; written to {place(output)}", stdout_is_taken=output == "-"
         )
     return 0
 
