@@ -142,6 +142,7 @@ def test_models_that_do_not_fit(folder: Path, source: Path, tmp_path: Path, caps
         "lacks the column 'id' (and 4 more) of the 5 columns the model learnt; it has 2: 'a', 'b'",
         "goldseam info",
     )
+    assert other.read_text() == "a,b\n1,2\n"
     fails(call(capsys, "check", source, "-m", source), "'in.csv' is truncated or not a .seam file")
     broken = tmp_path / "broken.seam"
     data = bytearray((folder / "model.seam").read_bytes())
@@ -163,7 +164,8 @@ def test_empty_ragged_and_foreign_files(folder: Path, tmp_path: Path, capsys: An
         fails(
             call(capsys, "restore", tmp_path / "bad.csv", "-m", folder / "model.seam", "-o", tmp_path / "out.csv"), part
         )
-        assert not (tmp_path / "out.csv").exists()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv"]
+        assert (tmp_path / "bad.csv").read_bytes() == content
     for command in ("fit", "train"):
         (tmp_path / "bad.csv").write_text("a,b\n")
         more = ("--target", "b") if command == "train" else ()
@@ -225,8 +227,10 @@ def test_a_file_without_rows_among_others_is_fine(folder: Path, tmp_path: Path, 
 def test_ten_thousand_columns_of_another_table(folder: Path, tmp_path: Path, capsys: Any) -> None:
     wide = tmp_path / "wide.csv"
     wide.write_text(",".join(f"column {i}" for i in range(10_000)) + "\n" + ",".join(["1"] * 10_000) + "\n")
+    before = wide.read_bytes()
     out = call(capsys, "check", wide, "-m", folder / "model.seam")
     fails(out, "lacks the column 'id'", "it has 10000: 'column 0'")
+    assert wide.read_bytes() == before
     assert len(out.err) < 500
 
 
