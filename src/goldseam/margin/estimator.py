@@ -21,7 +21,7 @@ from goldseam.margin.entropy import EuclideanRows, GramRows, gram_squares, squar
 from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, warn_about_fields
 from goldseam.margin.flips import MANY_FLIPS, STRONGER, flip_rate
 from goldseam.margin.machines import KernelFunction, Machine
-from goldseam.margin.probabilities import fit_platt, fit_temperature, platt_probabilities
+from goldseam.margin.probabilities import fit_curve, platt_probabilities
 from goldseam.margin.solvers import FieldPrior, FitMachine, Fitted, LiteralPrior, Solution, literal_entropy, mean_field
 from goldseam.margin.trust import FieldSettings, Space, best_score, log_odds, margin_loss, trust_given_loss
 
@@ -198,7 +198,8 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         solution = self._solve(space, rows, training, g, seed)
         self._keep(X, training, solution)
         self._keep_trust(X, codes, training, g, solution.trust)
-        self._learn_probabilities(solution, training)
+        weights = training.weights * solution.trust
+        self._curve = fit_curve(self.probability, solution.fitted.scores, training.codes, weights)
         self._warn_about(solution, training)
         return self
 
@@ -390,14 +391,6 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
             fill_trust[np.isnan(X).all(axis=1)] = 0.0
         self.field_ = training.spread(g, fill_g)
         self.sample_trust_ = training.spread(trust, fill_trust)
-
-    def _learn_probabilities(self, solution: Solution, training: TrainingRows) -> None:
-        scores, weights = solution.fitted.scores, training.weights * solution.trust
-        self._curve = (1.0, 0.0)
-        if self.probability == "platt" and len(self.classes_) == 2:
-            self._curve = fit_platt(scores[:, 0], training.codes == 1, weights)
-        elif self.probability == "platt":
-            self._curve = (fit_temperature(scores, training.codes, weights), 0.0)
 
     def _warn_about(self, solution: Solution, training: TrainingRows) -> None:
         if not solution.settled:

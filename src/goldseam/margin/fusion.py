@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from goldseam.errors import InputError, ParameterError
 from goldseam.margin import checks
 from goldseam.margin.estimator import GEMMEDClassifier
-from goldseam.margin.probabilities import fit_platt, fit_temperature, platt_probabilities
+from goldseam.margin.probabilities import fit_curve, platt_probabilities
 
 __all__ = ["SensorFusionClassifier", "gated_sum"]
 
@@ -111,7 +111,7 @@ class SensorFusionClassifier(ClassifierMixin, BaseEstimator):
         }
         self.sensor_trust_ = np.column_stack([model.sample_trust_ for model in self.estimators_.values()])
         weights = checks.row_weights(sample_weight, X) * self.sensor_trust_.max(axis=1)
-        self._learn_probabilities(self._fused(X), codes, weights)
+        self._curve = fit_curve(self.probability, self._fused(X), codes, weights)
         return self
 
     @property
@@ -158,13 +158,6 @@ class SensorFusionClassifier(ClassifierMixin, BaseEstimator):
                 "Hint: positions count from 0."
             )
         return int(column) % self.n_features_in_
-
-    def _learn_probabilities(self, fused: Floats, codes: NDArray[np.int64], weights: Floats) -> None:
-        self._curve = (1.0, 0.0)
-        if self.probability == "platt" and len(self.classes_) == 2:
-            self._curve = fit_platt(fused[:, 0], codes == 1, weights)
-        elif self.probability == "platt":
-            self._curve = (fit_temperature(fused, codes, weights), 0.0)
 
     # ---- new rows
 

@@ -7,13 +7,22 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 
-__all__ = ["fit_platt", "fit_temperature", "platt_probabilities"]
+__all__ = ["fit_curve", "fit_platt", "fit_temperature", "platt_probabilities"]
 
 Floats = NDArray[np.float64]
 
 PENALTY = 1.0 / 100.0
 
 JUST_ABOVE = np.nextafter(0.5, 1.0)
+
+
+def fit_curve(probability: str, scores: Floats, codes: NDArray[np.int64], weights: Floats) -> tuple[float, float]:
+    """Slope and offset for `platt_probabilities`; `probability` is `'platt'`, or `'sigmoid'` for the scores as they are."""
+    if probability != "platt":
+        return 1.0, 0.0
+    if scores.shape[1] == 1:
+        return fit_platt(scores[:, 0], codes == 1, weights)
+    return fit_temperature(scores, codes, weights), 0.0
 
 
 def fit_platt(scores: Floats, positive: NDArray[np.bool_], weights: Floats) -> tuple[float, float]:
