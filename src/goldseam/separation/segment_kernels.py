@@ -254,6 +254,7 @@ def outline_rows(  # type: ignore[no-untyped-def]
     index, distance = np.empty((n, k), np.int64), np.empty((n, k), scaled.dtype)
     mask[:] = seed
     active, todo = np.arange(n), n
+    donors[:] = -2  # none yet
     for _ in range(rounds):
         for a in range(todo):
             i = active[a]
@@ -264,6 +265,8 @@ def outline_rows(  # type: ignore[no-untyped-def]
         left = 0
         for a in range(todo):
             i = active[a]
+            if np.array_equal(donors[i], index[a]):
+                continue  # the same neighbours would draw the same mask
             donors[i] = index[a]
             score[i] = _row_posterior(laid[i], donors[i], cells, block, grid, most, gain, space, posterior[i])
             if _new_mask(laid[i], seed[i], largest, posterior[i], mask[i]):
