@@ -1,10 +1,10 @@
 """Cell-level error control: conformal p-values against cells that were fine, and Benjamini and Hochberg's rule.
 
 A fine cell looks worse in a damaged row than in a clean one: suspicion spreads to its neighbours. So a cell is compared
-with fine cells of rows that looked as odd as its own. Those come from rehearsal: calibration rows, half of them hurt on
-purpose, sorted into bins by the row's score. Within a bin the p-value is the conformal one. The rate that results is a
-promise for damage like that of the rehearsal, which is wide (runs and single cells; flat, plausible and far-off values),
-and the audit measures it.
+with fine cells of damaged rows that looked as odd as its own. Those come from rehearsal: calibration rows hurt on purpose
+with values that may pass for sound ones, judged by a pool that has not seen them, sorted into bins by the row's score.
+Within a bin the p-value is the conformal one. Far-off values are left out: next to them fine cells look fine, which would
+make promises for damage that hides. The audit measures the rate that results.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.evidence import Evidence
-from goldseam.evidence.rehearsal import hurt
-from goldseam.schema import Blocks
+from goldseam.evidence import Practice
+from goldseam.evidence.rehearsal import FLAT, OWN
 
 __all__ = ["FineCells", "benjamini_hochberg", "fit_fine_cells"]
 
 Floats = NDArray[np.float64]
 
-REHEARSED_ROWS: Final = 2000
 N_BINS: Final = 6
 P_STEPS: Final = 100_000
 
@@ -48,16 +46,13 @@ class FineCells:
         return out
 
 
-def fit_fine_cells(evidence: Evidence, calibration: Blocks, rng: np.random.Generator) -> FineCells:
-    """Rehearse damage on calibration rows and keep what fine cells scored."""
-    copies = max(2, REHEARSED_ROWS // len(calibration))
-    rows = calibration.take(np.tile(np.arange(len(calibration)), copies))
-    rehearsal = hurt(rows, evidence.marginals, evidence.layout, rng, evidence.prior.grid)
-    found = evidence.judge(rehearsal.blocks)
-    edges = np.unique(np.quantile(found.row_scores, np.arange(1, N_BINS) / N_BINS))
-    bins = np.searchsorted(edges, found.row_scores, side="right")
-    fine = ~rehearsal.changed & np.isfinite(found.cell_scores)
-    parts = [np.sort(found.cell_scores[bins == b][fine[bins == b]]) for b in range(len(edges) + 1)]
+def fit_fine_cells(practice: Practice) -> FineCells:
+    """What fine cells scored in rows whose damage passes for sound values: there suspicion spreads most."""
+    hidden = practice.changed.any(axis=1) & ((practice.way == FLAT) | (practice.way == OWN))
+    edges = np.unique(np.quantile(practice.odds, np.arange(1, N_BINS) / N_BINS))
+    bins = np.where(hidden, np.searchsorted(edges, practice.odds, side="right"), -1)
+    fine = ~practice.changed & np.isfinite(practice.cells)
+    parts = [np.sort(practice.cells[bins == b][fine[bins == b]]) for b in range(len(edges) + 1)]
     offsets = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
     return FineCells(edges, np.concatenate(parts), offsets)
 

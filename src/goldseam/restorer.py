@@ -29,7 +29,7 @@ from goldseam.denoising import Denoiser, TableNoise, damaged_rows, fit_denoiser,
 from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import InputError, ParameterError
-from goldseam.evidence import Evidence, Prior, fit_evidence
+from goldseam.evidence import Evidence, Prior, learn_evidence
 from goldseam.explanation import Explanation, explain_row
 from goldseam.field import learn_field
 from goldseam.mending import Levels, Mended, Mender, Policy, joined
@@ -227,7 +227,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         denoiser = fit_denoiser(reference, rest, schema, own[0]) if self.denoise is not False else None
         if isinstance(self.denoise, Mapping) and denoiser is None:
             raise InputError(_cannot_denoise(schema, len(rest)))
-        evidence = fit_evidence(
+        evidence, practice = learn_evidence(
             reference, rest, schema, prior=self._prior(schema), witnesses=self._witnesses(reference, schema, rng),
             alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng, **self._experts(reference, schema, denoiser, own[1]),
         )  # fmt: skip
@@ -235,7 +235,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         if self.repairer is not None:
             outside = fit_outside(self.repairer, reference, rest, schema, self.coverage, own[2])
         return Mender(
-            evidence, schema, fit_fine_cells(evidence, rest, rng), donor_reference(reference, schema),
+            evidence, schema, fit_fine_cells(practice), donor_reference(reference, schema),
             Constraints.of(self.constraints, schema), Policy.of(self.policy, self.costs, schema), rest, self.coverage,
             denoiser, outside,
         )  # fmt: skip

@@ -162,12 +162,13 @@ def test_check_changes_nothing_but_says_what_it_would(restorer: Restorer) -> Non
 
 
 def test_fdr_control_holds_on_average() -> None:
-    model = Restorer(**{**FAST, "error_control": "fdr", "alarm_rate": 0.1}).fit(REFERENCE)
+    """A hundred calibration rows show no less than about .15 here: asked for .1, nothing is suspected."""
+    model = Restorer(**{**FAST, "error_control": "fdr", "alarm_rate": 0.2}).fit(REFERENCE)
     table, cells = damaged(CLEAN)
     result = model.restore(table)
     wrong = (result.suspect & ~cells).sum() / max(result.suspect.sum(), 1)
     assert (result.suspect & cells).sum() > 0.15 * cells.sum()
-    assert wrong < 0.2
+    assert wrong < 0.25
     with pytest.raises(ParameterError, match=r"needs levels for a stream. Hint: levels=restorer.survey"):
         next(model.restore_stream([table]))
     levels = model.survey([table.iloc[:150], table.iloc[150:]])
@@ -308,7 +309,7 @@ def test_explanations_name_the_damaged_cell(restorer: Restorer) -> None:
     [
         ("order", lambda order: np.zeros_like(order), "order each of its 8 columns once"),
         ("stop", lambda stop: stop + 9, "ends of nodes leads outside: 17"),
-        ("first_child", lambda child: child + 900, "children leads outside: 901"),
+        ("first_child", lambda child: child + 900, "number its 15 nodes breadth first"),
         ("parent", lambda parent: parent[:1], "15 entries in each"),
     ],
 )

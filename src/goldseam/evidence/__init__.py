@@ -14,7 +14,7 @@
 """
 
 from goldseam.conditional.source import CellPrediction, CellSource
-from goldseam.evidence.fitting import fit_evidence, recalibrate
+from goldseam.evidence.fitting import Practice, fit_evidence, learn_evidence, recalibrate
 from goldseam.evidence.interface import UnitExpert, Witness
 from goldseam.evidence.model import Evidence, Findings, Repairs
 from goldseam.evidence.prior import Prior
@@ -24,10 +24,12 @@ __all__ = [
     "CellSource",
     "Evidence",
     "Findings",
+    "Practice",
     "Prior",
     "Repairs",
     "UnitExpert",
     "Witness",
     "fit_evidence",
+    "learn_evidence",
     "recalibrate",
 ]

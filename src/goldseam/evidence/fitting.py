@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from goldseam.evidence.repair import WHOLE, Repairer, fit_reach, fit_repairer, f
 from goldseam.evidence.selection import choose_experts
 from goldseam.schema import Blocks, Schema
 
-__all__ = ["fit_evidence", "recalibrate"]
+__all__ = ["Practice", "fit_evidence", "learn_evidence", "recalibrate"]
 
 MASKED_COPIES = 3
 FOLDS = 5
@@ -47,7 +48,12 @@ _NO_CALIBRATION = Calibration(np.empty(0), np.empty(0), 0.0)
 _NO_REPAIRER = Repairer(np.zeros(1), np.zeros((1, 1)), np.inf, np.empty(0))
 
 
-def fit_evidence(
+def fit_evidence(*args: Any, **settings: Any) -> Evidence:
+    """The same as `learn_evidence`, without what its promises were learnt from."""
+    return learn_evidence(*args, **settings)[0]
+
+
+def learn_evidence(
     reference: Blocks,
     calibration: Blocks,
     schema: Schema,
@@ -61,8 +67,8 @@ def fit_evidence(
     alarm_rate: float = 0.05,
     coverage: float = 0.9,
     rng: np.random.Generator,
-) -> Evidence:
-    """Learn from reference rows, promise from calibration rows.
+) -> tuple[Evidence, Practice]:
+    """Learn from reference rows, promise from calibration rows; also what the promises were learnt from.
 
     `boosted` adds the boosted expert to the `gaussian` one; None: for 3 to 60 columns. `sources` are further experts and
     `witnesses` judges of cells without predictions (see `interface`), all fitted on the same reference rows. With `choose`,
@@ -100,7 +106,7 @@ def recalibrate(evidence: Evidence, calibration: Blocks, coverage: float, rng: n
     """The same experts for a world in which no row is clean: every row counts as flagged, and what findings and repairs of
     its cells are worth is learnt anew from calibration rows of that world."""
     witnesses = [statement.witness for statement in evidence.statements]
-    return _calibrated(replace(evidence, statements=(), alarm_rate=1.0), calibration, witnesses, coverage, rng)
+    return _calibrated(replace(evidence, statements=(), alarm_rate=1.0), calibration, witnesses, coverage, rng)[0]
 
 
 def _as_source(source: CellSource | UnitExpert, marginals: Marginals, layout: Layout) -> CellSource:
@@ -136,7 +142,7 @@ def _experts(
 
 def _calibrated(
     blank: Evidence, calibration: Blocks, witnesses: Sequence[Witness], coverage: float, rng: np.random.Generator
-) -> Evidence:
+) -> tuple[Evidence, Practice]:
     rows = blank.rows(calibration)
     row_of, masks = _masked_copies(len(rows), blank.layout.n_cells, rng)
     answers = predictions(rows, blank.sources, masks, row_of)
@@ -152,7 +158,8 @@ def _calibrated(
         model = replace(blank, pool=pool, statements=apart)
         tries.append(_practise(model, calibration.take(np.flatnonzero(fold == k)), rng))
     pool = fit_pool(rows.scores, row_of, answers, blank.marginals)
-    return _learn(replace(blank, pool=pool, statements=statements), _joined(tries), coverage)
+    practice = _joined(tries)
+    return _learn(replace(blank, pool=pool, statements=statements), practice, coverage), practice
 
 
 def _statements(
