@@ -19,6 +19,7 @@ from goldseam.margin import GEMMEDClassifier
 
 RUNS = {"cancer": 8, "digits 3/8": 8, "g241c": 8}
 """Splits; 8 as in the reference, where the splits of the small sets differ too much for so few."""
+FRESH_RUNS = {"g241c": 8}
 HELD_OUT = 200
 """From this split on none was looked at while rules and constants were chosen."""
 KINDS = ("clean", "noise", "saturate", "dead", "stuck", "label")
@@ -151,7 +152,8 @@ def main(quick: bool) -> None:
                 row[key] = float(np.mean([run[key] for run in runs])) if key in runs[0] else None
             row["GEM - oracle"], row["standard error"] = lag(runs)
             if kind in ("clean", "noise", "saturate"):
-                fresh = [one_run(X, y, groups, kind, HELD_OUT + seed, C, rivals=False) for seed in range(n_runs)]
+                splits = range(HELD_OUT, HELD_OUT + (1 if quick else FRESH_RUNS.get(name, 120)))
+                fresh = [one_run(X, y, groups, kind, split, C, rivals=False) for split in splits]
                 row["GEM - oracle, held out"], row["standard error, held out"] = lag(fresh)
             reference = REFERENCE.get((name, kind))
             if reference is not None:
@@ -165,7 +167,7 @@ def main(quick: bool) -> None:
         "loss_strength='auto'; its two constants were chosen on cancer and digits. Not held out: the constants of repetition, "
         "of isolation and of the gap's significance were chosen by looking at splits below 200 of cancer, digits, ionosphere and "
         "sonar (and ring seeds), and flip rates and repetition false alarms were looked at on g241c and german too. "
-        "'GEM - oracle' is paired by split (on clean rows the oracle is the SVM); 'held out' are as many splits from 200 on, "
-        "never looked at, but of the same sets."
+        "'GEM - oracle' is paired by split (on clean rows the oracle is the SVM); 'held out' are splits 200-319 (g241c "
+        "200-207), never looked at while rules were chosen, but of the same sets."
     )
     write_results("margin-failures", rows, title="Real data with injected failures", notes=notes, quick=quick)

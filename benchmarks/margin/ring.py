@@ -182,8 +182,8 @@ def write_errors(results: Any, names: list[str], fresh: Any, fresh_oracle: Any, 
         "Test error in %, mean±sd over runs, reference figures of the specification in brackets. Separable: Bayes error "
         "1.69 %; printed: 23.98 %. Defaults were chosen on seeds 0-14, the significance of "
         "the gap with sight of seeds 0-24; seeds 1000-1049 are held out. ROD is the alternating form and may understate the "
-        "original. Paper mode is the printed model: it is expected to fail to detect, and at R15 wipes out a class in about "
-        "half of the runs, because the printed gap rule keeps one to three rows there."
+        "original. Paper mode is the printed model: it is expected to fail to detect; at R15 the printed gap rule keeps one to "
+        "three rows of a class in about half of the runs."
     )
     write_results("margin-ring", rows, title="Ring study: test error", notes=notes, quick=quick)
 

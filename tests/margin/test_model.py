@@ -133,8 +133,9 @@ def test_field_does_not_depend_on_scale_rotation_or_shift(rng):
     assert np.max(np.abs(plain.field_ - moved.field_)) < 1e-9
 
 
+@pytest.mark.parametrize("printed_budget", [False, True])
 @pytest.mark.parametrize(("radius", "anomalies"), [(15.0, 0.2), (55.0, 0.2), (55.0, 0.4)])
-def test_printed_regulariser_is_inert(radius, anomalies):
+def test_printed_regulariser_is_inert(radius, anomalies, printed_budget):
     for seed in range(5):
         study = make_ring(seed, radius=radius, anomalies=anomalies)
         codes = (study.train.target > 0).astype(np.int64)
@@ -146,12 +147,31 @@ def test_printed_regulariser_is_inert(radius, anomalies):
             bipartite=False,
             rng=np.random.default_rng(0),
             lowest=0.4,
+            printed_budget=printed_budget,
         )
         rule = solvers.LiteralPrior(literal, 0.5, 1.0)
         fitter = fitting.LinearFitter(study.train.data, fitting.class_signs(codes, 2), 1.0, "libsvm")
         found = solvers.mean_field(fitter, rule, codes, np.ones(200), C=1.0)
         assert rule.duals.tolist() == [0.0, 0.0]
         assert found.trust.max() <= 0.5
+
+
+def test_printed_defects_can_be_had(rng):
+    """G3, items 2 and 5: an undivided budget is N times as large, the printed position one row further up."""
+    rows, codes = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
+
+    def literal(**switches):
+        rng = np.random.default_rng(0)
+        return solvers.literal_entropy(
+            EuclideanRows(rows), codes, n_neighbors=4, dimension=2.0, bipartite=True, rng=rng, **switches
+        )
+
+    plain, further = literal(), literal(printed_position=True)
+    np.testing.assert_allclose(literal(printed_budget=True).budgets, 40 * plain.budgets)
+    np.testing.assert_array_equal(further.n_kept, plain.n_kept + 1)
+    for code in (0, 1):
+        first_above = np.sort(plain.values[codes == code])[plain.n_kept[code]]
+        assert further.budgets[code] == pytest.approx(plain.budgets[code] + first_above)
 
 
 def test_literal_dual_holds_the_budget():

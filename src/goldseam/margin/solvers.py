@@ -106,16 +106,22 @@ def literal_entropy(
     bipartite: bool,
     rng: np.random.Generator,
     lowest: float = 0.0,
+    printed_budget: bool = False,
+    printed_position: bool = False,
 ) -> LiteralEntropy:
-    """h and S_c as printed; `lowest` is the fraction of the class where the search for the gap begins."""
+    """h and S_c; `lowest` is the fraction of the class where the search for the gap begins.
+
+    Two corrections of G3 can be undone: `printed_budget` leaves S_c undivided where the entropy sum is divided by N (item
+    2), `printed_position` counts the first row above the gap among those below it (item 5).
+    """
     values = np.empty(len(codes))
     budgets, kept = [], []
     for code in range(int(codes.max()) + 1):
         rows = np.flatnonzero(codes == code)
         values[rows] = _class_entropy(space, rows, n_neighbors, dimension, bipartite, rng)
         ordered = np.sort(values[rows])
-        kept.append(thresholds.literal_kept(ordered, int(np.ceil(lowest * len(rows)))))
-        budgets.append(float(np.sum(ordered[: kept[-1]])))
+        kept.append(thresholds.literal_kept(ordered, int(np.ceil(lowest * len(rows)))) + printed_position)
+        budgets.append(float(np.sum(ordered[: kept[-1]])) * (len(codes) if printed_budget else 1))
     return LiteralEntropy(values, np.array(budgets), codes, np.array(kept))
 
 
