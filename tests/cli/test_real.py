@@ -94,7 +94,7 @@ def test_other_commands_on_the_real_model(work: Path, capsys: Any) -> None:
     assert next(row for row in bench["damage"] if row["kind"] == "scatter")["restored"] > 0.8
     out = call(capsys, "predict", work / "clean.csv", "-m", work / "model.seam")
     assert out.code == 2
-    assert "holds a Restorer, but this command needs a TableClassifier" in out.err
+    assert "holds a restorer, but this command needs a classifier" in out.err
 
 
 def test_train_and_predict(work: Path, tmp_path: Path, capsys: Any) -> None:

@@ -121,9 +121,9 @@ def load_model(path: str, wanted: type | tuple[type, ...] | None = None) -> Any:
 
         model = TableClassifier.from_dict(model)
     if wanted is not None and not isinstance(model, wanted):
-        names = wanted.__name__ if isinstance(wanted, type) else " or ".join(kind.__name__ for kind in wanted)
+        names = " or ".join(_called(kind) for kind in ((wanted,) if isinstance(wanted, type) else wanted))
         raise ModelFileError(
-            f"Model file {place.name!r} holds a {type(model).__name__}, but this command needs a {names}. "
+            f"Model file {place.name!r} holds a {_called(type(model))}, but this command needs a {names}. "
             "Hint: fit makes models for check and restore, train makes them for predict."
         )
     return model
@@ -147,6 +147,11 @@ def check_output(output: str, inputs: Inputs) -> None:
         raise InputError(
             f"The folder of the output, {str(path.parent)!r}, does not exist. Hint: mkdir -p {path.parent}"
         )
+
+
+def _called(kind: type) -> str:
+    """What the command line calls a kind of model."""
+    return {"Restorer": "restorer", "TableClassifier": "classifier"}.get(kind.__name__, kind.__name__)
 
 
 def load_restorer(path: str, jobs: int | None = None) -> Any:
