@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.margin.repetition import LARGEST_SHARE
 from goldseam.margin.thresholds import concave_drop
 
 __all__ = ["Isolation", "learn_isolation"]
@@ -40,7 +41,6 @@ TAIL = 0.25
 WIDE = 0.5
 SECOND = 0.6
 """Geometric counts, each 0.85 times as frequent as the one before, reach this in one of twenty samples (n = 60)."""
-LARGEST_SHARE = 0.4
 PER_READING = 4.0
 """Scales of the field that one reading more or less is worth: T parts two populations, it does not grade them."""
 

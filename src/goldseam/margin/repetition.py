@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from goldseam.margin.thresholds import MAD_TO_SD, core_size
 
-__all__ = ["FEWEST_ROWS", "Repetition", "learn_repetition"]
+__all__ = ["FEWEST_ROWS", "LARGEST_SHARE", "Repetition", "learn_repetition"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,7 +39,7 @@ FEWEST_ROWS = 20
 FIRST_SUSPECT = 2.0
 CLEAR_GAP = 1.5
 LARGEST_SHARE = 0.4
-"""Where more rows of a class repeat than this, repeating is its nature."""
+"""Where more rows of a class are suspicious than this, what makes them so is its nature."""
 IN_BETWEEN = 1.5
 MOST_IN_BETWEEN = 0.6
 
