@@ -235,7 +235,7 @@ FIGURE_LINES = {
 def draw_errors(results: Any, geometry: str) -> None:
     """The paper's figure 1: error against noise level and against corruption rate."""
     plt = require_matplotlib()
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.4), sharey=True)
     for name, colour in FIGURE_LINES.items():
         for ax, cells, position in ((axes[0], (0, 1, 2, 3), 0), (axes[1], (2, 4, 5, 6), 1)):
             found = [results[geometry, "replace", name, i] for i in cells]
@@ -244,8 +244,9 @@ def draw_errors(results: Any, geometry: str) -> None:
                 x, [f["error"] for f in found], [f["sd"] for f in found], color=colour, label=name, capsize=2, lw=1.3
             )
     axes[0].set(xlabel="noise level R (rate 0.2)", ylabel="test error, %")
+    axes[0].set_ylim(bottom=0)
     axes[1].set(xlabel="corruption rate (R 55)")
-    axes[1].legend(fontsize=6, frameon=False)
+    axes[1].legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     figure.suptitle(f"Ring study, {geometry} geometry", fontsize=10)
     save(figure, f"margin-ring-errors-{geometry}.png")
 
