@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from goldseam.evidence import Practice
 from goldseam.evidence.rehearsal import FLAT, OWN
 
-__all__ = ["FineCells", "benjamini_hochberg", "fit_fine_cells"]
+__all__ = ["FineCells", "benjamini_hochberg", "count_p_values", "fit_fine_cells", "rehearsed_power"]
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +55,13 @@ def fit_fine_cells(practice: Practice) -> FineCells:
     parts = [np.sort(practice.cells[bins == b][fine[bins == b]]) for b in range(len(edges) + 1)]
     offsets = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
     return FineCells(edges, np.concatenate(parts), offsets)
+
+
+def rehearsed_power(fine: FineCells, practice: Practice, rate: float) -> float:
+    """Share of the damaged cells of the rehearsal that are suspect at a false discovery rate."""
+    p_values = fine.p_values(practice.odds, practice.cells)
+    limit = benjamini_hochberg(count_p_values(p_values[np.isfinite(practice.cells)]), rate)
+    return float((p_values[practice.changed] <= limit).mean()) if practice.changed.any() else 0.0
 
 
 def benjamini_hochberg(counts: NDArray[np.int64], rate: float) -> float:

@@ -11,6 +11,7 @@ What happens to a row, in order (each step is per row; see `Levels` for the two 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, Self
@@ -26,9 +27,9 @@ from goldseam.audit import Audit, Outcome, audit
 from goldseam.constraints import Constraints
 from goldseam.contamination import believed_rows, features
 from goldseam.denoising import Denoiser, TableNoise, damaged_rows, fit_denoiser, given_noise, nil_noise, outweighed
-from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells
+from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells, rehearsed_power
 from goldseam.engines.local import map_row_blocks
-from goldseam.errors import InputError, ParameterError
+from goldseam.errors import CalibrationWarning, InputError, ParameterError
 from goldseam.evidence import Evidence, Prior, learn_evidence
 from goldseam.explanation import Explanation, explain_row
 from goldseam.field import learn_field
@@ -231,11 +232,14 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             reference, rest, schema, prior=self._prior(schema), witnesses=self._witnesses(reference, schema, rng),
             alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng, **self._experts(reference, schema, denoiser, own[1]),
         )  # fmt: skip
+        fine = fit_fine_cells(practice)
+        if self.error_control == "fdr" and rehearsed_power(fine, practice, self.alarm_rate) == 0.0:
+            warnings.warn(_shows_nothing(self.alarm_rate, len(rest)), CalibrationWarning, stacklevel=4)
         outside = None
         if self.repairer is not None:
             outside = fit_outside(self.repairer, reference, rest, schema, self.coverage, own[2])
         return Mender(
-            evidence, schema, fit_fine_cells(practice), donor_reference(reference, schema),
+            evidence, schema, fine, donor_reference(reference, schema),
             Constraints.of(self.constraints, schema), Policy.of(self.policy, self.costs, schema), rest, self.coverage,
             denoiser, outside,
         )  # fmt: skip
@@ -572,6 +576,14 @@ def _counted(evidence: Evidence, fine: FineCells, blocks: Blocks, n_jobs: int | 
     found = evidence.judge(blocks, n_jobs)
     p_values = fine.p_values(found.row_scores, found.cell_scores)
     return count_p_values(p_values[np.isfinite(found.cell_scores)])
+
+
+def _shows_nothing(rate: float, n_calibration: int) -> str:
+    return (
+        f"At a false discovery rate of {rate:g} no damaged cell of the rehearsal is suspect: {n_calibration} calibration rows "
+        "of such columns cannot show so low a rate, and little or nothing will be changed. Hint: give more reference rows, "
+        'raise alarm_rate, or use error_control="row".'
+    )
 
 
 def _cannot_denoise(schema: Schema, n_calibration: int) -> str:

@@ -17,7 +17,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import goldseam as gs
 from goldseam.conditional.boosted import Forest
 from goldseam.corruption import overwrite_intervals
-from goldseam.errors import InputError, MissingColumnError, ModelFileError, ParameterError, SchemaError
+from goldseam.errors import (
+    CalibrationWarning,
+    InputError,
+    MissingColumnError,
+    ModelFileError,
+    ParameterError,
+    SchemaError,
+)
 from goldseam.restorer import Restorer
 
 FAST: dict[str, Any] = {"method": ["conditional"], "audit": False, "random_state": 0}
@@ -162,7 +169,6 @@ def test_check_changes_nothing_but_says_what_it_would(restorer: Restorer) -> Non
 
 
 def test_fdr_control_holds_on_average() -> None:
-    """A hundred calibration rows show no less than about .15 here: asked for .1, nothing is suspected."""
     model = Restorer(**{**FAST, "error_control": "fdr", "alarm_rate": 0.2}).fit(REFERENCE)
     table, cells = damaged(CLEAN)
     result = model.restore(table)
@@ -174,6 +180,15 @@ def test_fdr_control_holds_on_average() -> None:
     levels = model.survey([table.iloc[:150], table.iloc[150:]])
     streamed = list(model.restore_stream([table.iloc[:150], table.iloc[150:]], levels=levels))
     assert gs.Seam.concat([part.seam for part in streamed]) == result.seam
+
+
+def test_a_false_discovery_rate_that_cannot_be_shown_is_said() -> None:
+    model = Restorer(**{**FAST, "error_control": "fdr", "alarm_rate": 0.01})
+    with pytest.warns(
+        CalibrationWarning, match=r"rate of 0\.01 no damaged cell .*: 100 calibration rows .* Hint: give more"
+    ):
+        model.fit(REFERENCE)
+    assert not model.check(damaged(CLEAN)[0]).suspect.any()
 
 
 def test_a_contaminated_reference_keeps_its_promise() -> None:
