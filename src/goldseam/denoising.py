@@ -65,7 +65,6 @@ LEAST_FLIP: Final = 0.02  # above the floor
 DAMAGED_FDR: Final = 0.5
 WEAK: Final = 0.4  # sds
 MUCH: Final = 0.1  # of the noisy rows damaged besides
-MOST: Final = 0.5
 MARGIN: Final = 0.3  # in probability, by which another level must be likelier
 PENALTY: Final = 0.4
 TOLERANCE: Final = 1e-5
@@ -266,13 +265,12 @@ def damaged_rows(p_values: Floats, rate: float = DAMAGED_FDR) -> float:
 
 
 def outweighed(sigma: float, damaged: float) -> bool:
-    """Weak noise (`sigma` sds) amid much other damage (share of noisy rows), or any noise where most rows are damaged
-    besides: mending cells does more good than denoising.
+    """Weak noise (`sigma` sds) amid much other damage (share of noisy rows): mending cells does more good than denoising.
 
-    >>> outweighed(0.2, 0.3), outweighed(0.2, 0.05), outweighed(0.5, 0.3), outweighed(0.5, 0.9)
-    (True, False, False, True)
+    >>> outweighed(0.2, 0.3), outweighed(0.2, 0.05), outweighed(0.5, 0.3)
+    (True, False, False)
     """
-    return damaged > MOST or (sigma < WEAK and damaged > MUCH)
+    return sigma < WEAK and damaged > MUCH
 
 
 def nil_noise(schema: Schema, gain: float = 0.0, floor: float = 0.0) -> TableNoise:
