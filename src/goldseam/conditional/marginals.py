@@ -131,7 +131,7 @@ class Marginals:
         return np.nan_to_num(np.maximum(np.maximum(above, below), 0.0))
 
     def absurd(self, numbers: Floats) -> NDArray[np.bool_]:
-        """Numbers so far outside the reference's range that nothing can vouch for them."""
+        """Numbers so far outside the reference's range that anything else is likelier, unless their neighbours expect them."""
         top, bottom = self.knots[self.offsets[1:] - 1], self.knots[self.offsets[:-1]]
         outside = np.maximum(numbers - top, bottom - numbers)
         return np.asarray((self.beyond_range(numbers) >= ABSURD[0]) & (outside >= ABSURD[1] * self.spread))

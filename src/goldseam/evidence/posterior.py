@@ -42,8 +42,7 @@ WORST_CELL = 0.5  # weight of the worst cell in the row score
 @dataclass(frozen=True)
 class Rows:
     """Rows ready for the rounds: numbers in own units, scores, what each source prepared, cells without a usable value,
-    cells without any value, how much likelier damage would have drawn each value, by kind (kinds, n, p), and cells for
-    which no neighbour may vouch."""
+    cells without any value, and how much likelier damage would have drawn each value, by kind (kinds, n, p)."""
 
     numbers: Floats
     scores: Scores
@@ -51,7 +50,6 @@ class Rows:
     unusable: NDArray[np.bool_]
     missing: NDArray[np.bool_]
     slab: Floats
-    absurd: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -108,18 +106,16 @@ def prepare_rows(
     layout: Layout,
     sources: Sequence[CellSource],
     prior: Prior,
-    absurd: NDArray[np.bool_],
     extra: Floats | None = None,
 ) -> Rows:
-    """Everything about rows that does not change between rounds. `absurd` (n, m) are numbers that no neighbour may vouch
-    for, `extra` (n, p) log-likelihood ratios of witnesses."""
+    """Everything about rows that does not change between rounds. `extra` (n, p) are log-likelihood ratios of witnesses."""
     unusable = layout.unusable(blocks)
     slab = slab_ratios(scores, layout, prior)
     if extra is not None:
         slab = slab * np.exp(extra)
     prepared = tuple(source.prepare(blocks, scores) for source in sources)
     missing = unusable & ~layout.unseen(blocks)
-    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab, layout.numbers_only(absurd))
+    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab)
 
 
 def predictions(
@@ -152,7 +148,6 @@ def step(
     """One round: predict from the believed cells, weigh the candidate, propose the next."""
     answers = predictions(rows, sources, state.withheld[state.active], state.active)
     kappa = layout.join(*pool.log_ratio(rows.scores, state.active, answers))
-    kappa = np.where(rows.absurd[state.active], np.minimum(kappa, 0.0), kappa)  # no neighbour vouches for those
     going = kernels.belief_step(
         rows.slab, kappa, state.active, ~rows.missing, state.withheld, state.visited, number, state.best, state.total,
         state.on, state.off, state.surprise, state.odds, WORST_SHARE, MOST_WITHHELD, *prior.arrays(layout.n_cells),
