@@ -1,7 +1,7 @@
 """The ring study (G7.1-G7.3): test error and detection, both geometries, four ways to label the ring, all rivals.
 
 Seeds 0-49; of these 0-14 were used to choose defaults, so seeds 1000-1049 are run as well for the default.
-Writes the paper's figures 1 and 2 anew: `results/margin-ring-errors.png` and `results/margin-ring-detection.png`.
+`ring_figures.py` draws what is found here.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import average_precision_score, precision_recall_curve
+from sklearn.metrics import average_precision_score
 
-from benchmarks.harness import RESULTS, write_results
+from benchmarks.harness import write_results
 from benchmarks.peers.robust_classifiers import RIVALS, Rival, libsvm
 from goldseam.datasets.ring import make_ring
 from goldseam.margin import GEMMEDClassifier
-from goldseam.report.displays.palette import require_matplotlib
 
 CELLS = ((15, 0.2), (35, 0.2), (55, 0.2), (75, 0.2), (55, 0.3), (55, 0.4), (55, 0.5), (55, 0.0))
 PAPER = "GEM paper mode (literal, Gibbs T200)"
@@ -146,8 +145,6 @@ def main(quick: bool) -> None:
             print(
                 geometry, name, [round(results[geometry, "replace", name, i]["error"], 2) for i in range(8)], flush=True
             )
-        if not quick:
-            draw_errors(results, geometry)
     fresh = {i: run(DEFAULT, CELLS[i], "separable", "replace", range(1000, 1000 + runs)) for i in range(len(CELLS))}
     fresh_oracle = {
         i: run("oracle, same scaling", CELLS[i], "separable", "replace", range(1000, 1000 + runs))
@@ -156,8 +153,6 @@ def main(quick: bool) -> None:
     write_errors(results, names, fresh, fresh_oracle, quick)
     write_detection(results, names, quick)
     write_labels(names, quick)
-    if not quick:
-        draw_detection()
 
 
 def write_errors(results: Any, names: list[str], fresh: Any, fresh_oracle: Any, quick: bool) -> None:
@@ -220,65 +215,3 @@ def write_labels(names: list[str], quick: bool) -> None:
         rows.append({**row, "runs": len(seeds)})
     notes = "Separable geometry, R 55, r_a .2; labels of the ring drawn anew, always wrong, or ring in one class only."
     write_results("margin-ring-labels", rows, title="Ring study: labels of the ring", notes=notes, quick=quick)
-
-
-FIGURE_LINES = {
-    "SVM C=1": "#7F7F7F",
-    "ROD-.02": "#56B4E9",
-    "ROD-.2": "#0072B2",
-    "ROD-.6": "#CC79A7",
-    PAPER: "#D55E00",
-    DEFAULT: "#E69F00",
-}
-
-
-def draw_errors(results: Any, geometry: str) -> None:
-    """The paper's figure 1: error against noise level and against corruption rate."""
-    plt = require_matplotlib()
-    figure, axes = plt.subplots(1, 2, figsize=(11, 3.4), sharey=True)
-    for name, colour in FIGURE_LINES.items():
-        for ax, cells, position in ((axes[0], (0, 1, 2, 3), 0), (axes[1], (2, 4, 5, 6), 1)):
-            found = [results[geometry, "replace", name, i] for i in cells]
-            x = [CELLS[i][position] for i in cells]
-            ax.errorbar(
-                x, [f["error"] for f in found], [f["sd"] for f in found], color=colour, label=name, capsize=2, lw=1.3
-            )
-    axes[0].set(xlabel="noise level R (rate 0.2)", ylabel="test error, %")
-    axes[0].set_ylim(bottom=0)
-    axes[1].set(xlabel="corruption rate (R 55)")
-    axes[1].legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
-    figure.suptitle(f"Ring study, {geometry} geometry", fontsize=10)
-    save(figure, f"margin-ring-errors-{geometry}.png")
-
-
-def draw_detection() -> None:
-    """The paper's figure 2: precision against recall, and the scores of one run."""
-    plt = require_matplotlib()
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
-    grid = np.linspace(0, 1, 101)
-    for name in ("ROD-.02", "ROD-.2", "ROD-.6", PAPER, DEFAULT):
-        curves = []
-        for seed in range(RUNS):
-            study = make_ring(seed)
-            rival = METHODS[name](study.train.data, study.train.target)
-            precision, recall, _ = precision_recall_curve(study.train.details["anomalous"], rival.score)
-            curves.append(np.interp(grid, recall[::-1], precision[::-1]))
-        axes[0].plot(grid, np.mean(curves, axis=0), color=FIGURE_LINES[name], label=name, lw=1.3)
-    axes[0].set(xlabel="recall", ylabel="precision", ylim=(0, 1.03))
-    axes[0].legend(fontsize=6, frameon=False)
-    study = make_ring(0)
-    rival = METHODS[DEFAULT](study.train.data, study.train.target)
-    bad = study.train.details["anomalous"]
-    axes[1].scatter(np.flatnonzero(~bad), 1 - rival.score[~bad], s=6, color="#0072B2", label="nominal")
-    axes[1].scatter(np.flatnonzero(bad), 1 - rival.score[bad], s=8, color="#D55E00", marker="x", label="anomalous")
-    axes[1].set(xlabel="training row", ylabel="trust (GEM defaults)")
-    axes[1].legend(fontsize=6, frameon=False)
-    figure.suptitle("Ring study, separable geometry, R 55, rate 0.2", fontsize=10)
-    save(figure, "margin-ring-detection.png")
-
-
-def save(figure: Any, name: str) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    figure.tight_layout()
-    figure.savefig(RESULTS / name, dpi=80)
-    require_matplotlib().close(figure)
