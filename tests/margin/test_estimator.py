@@ -4,11 +4,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler
+from sklearn.svm import SVC
 
 from goldseam.datasets.ring import make_ring
 from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
@@ -283,6 +285,12 @@ def test_bad_data_are_named(rng):
         GEMMEDClassifier().fit(X, y, groups=[1, 2])
     with pytest.raises(InputError, match="square, but has shape \\(120, 3\\)"):
         GEMMEDClassifier(kernel="precomputed").fit(X, y)
+    gram = X @ X.T
+    with pytest.raises(ParameterError, match="n_landmarks must be None with kernel='precomputed', but is 7"):
+        GEMMEDClassifier(kernel="precomputed", n_landmarks=7).fit(gram, y)
+    gram[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        GEMMEDClassifier(kernel="precomputed", missing="indicator").fit(gram, y)
     with pytest.raises(InputError, match=r"must return shape \(120, 120\), but returned \(120,\)"):
         GEMMEDClassifier(kernel=lambda a, b: a[:, 0]).fit(X, y)
     three, labels = blobs(rng, n_classes=3)
@@ -367,6 +375,19 @@ def test_flipped_labels_call_for_a_stronger_loss(rng):
     assert 0.1 < noisy.flip_rate_ < 0.3
     assert np.mean(noisy.sample_trust_[flipped] < 0.5) > 0.9
     assert np.mean(noisy.sample_trust_[~flipped] < 0.5) < 0.1
+
+
+@pytest.mark.parametrize(("loss_strength", "carried"), [(0.0, True), (1e-9, False)])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_trusted_rows_carry_the_cost_of_the_others_where_the_loss_does_not_count(rng, kernel, loss_strength, carried):
+    X, y = blobs(rng, n=80, shift=1.0)
+    X[:30] *= 4  # of class 0 only
+    model = GEMMEDClassifier(kernel, gamma=0.3, linear_solver="libsvm", loss_strength=loss_strength, random_state=0)
+    trust = expit(2 * np.clip(model.fit(X, y).field_, -30, 1.5))
+    totals = np.array([trust[y == code].sum() for code in (0, 1)])
+    assert totals[0] < 0.7 * totals[1]
+    by_hand = SVC(kernel=kernel, gamma=0.3).fit(X, y, sample_weight=trust * (80 / totals[y] if carried else 1))
+    np.testing.assert_allclose(model.decision_function(X), by_hand.decision_function(X), atol=5e-3)
 
 
 def test_kernels_do_not_count_the_loss_unless_told():

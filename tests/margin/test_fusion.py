@@ -74,3 +74,12 @@ def test_a_silent_sensor_counts_as_closed(rng):
     assert not model.believed(new)[:, 1].any()
     assert model.sensor_trust(new)[:, 1].tolist() == [0.0] * 5
     assert np.mean(model.predict(new) == 1) > 0.7
+
+
+def test_huge_values_are_named_by_their_place_in_the_table(rng):
+    X, y = two_sensors(rng)
+    model = SensorFusionClassifier(SENSORS, random_state=0).fit(X, y)
+    X[2, 4] = 1e300
+    for call in (model.predict, lambda rows: model.fit(rows, y)):
+        with pytest.raises(InputError, match="Row 2, column 4 holds 1e\\+300"):
+            call(X)

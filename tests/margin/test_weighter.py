@@ -6,7 +6,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from goldseam.datasets.ring import make_ring
-from goldseam.errors import ParameterError
+from goldseam.errors import InputError, ParameterError
 from goldseam.margin import GEMMEDClassifier, TrustWeighter, row_trust
 from goldseam.margin.repetition import learn_repetition
 
@@ -65,6 +65,16 @@ def test_only_estimators_that_can_use_trust(rng):
     with pytest.raises(ParameterError, match="but is 'literal'"):
         TrustWeighter(threshold="literal").fit(X, y)
     assert TrustWeighter(HuberRegressor()).fit(X, X[:, 0]).predict(X).shape == (60,)
+
+
+def test_rows_of_weight_zero_are_judged_but_do_not_count(rng):
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    odd, labels = np.vstack([X, [[500.0, 0.0]], X[:1] + 0.01]), np.append(y, [1, 0])
+    model = TrustWeighter(random_state=0).fit(odd, labels, sample_weight=np.append(np.ones(60), [0.0, 0.0]))
+    assert np.array_equal(model.field_[:60], TrustWeighter(random_state=0).fit(X, y).field_)
+    assert model.sample_trust_[-2] < 0.01 < 0.5 < model.sample_trust_[-1]
+    with pytest.raises(InputError, match="Row 0, column 1 holds 1e\\+300"):
+        model.trust([[0.0, 1e300]])
 
 
 def test_row_trust_without_labels(rng):

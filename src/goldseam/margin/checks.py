@@ -86,7 +86,7 @@ def _probability(name: str, value: Any) -> None:
 
 
 def _count(name: str, value: Any) -> None:
-    if not isinstance(value, Integral) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise _bad(name, "a whole number of at least 1", value)
 
 

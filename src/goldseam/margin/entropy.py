@@ -157,7 +157,7 @@ def neighbour_sums(
     def work(block: slice) -> None:
         kernel(rows[block], neighbourhood.columns, k, own[block], groups[block], neighbourhood.groups, sums[block])
 
-    _run_blocks(work, len(rows), n_jobs)
+    map_row_blocks(work, len(rows), n_jobs=n_jobs, block=_BLOCK)
     return sums
 
 
@@ -226,11 +226,6 @@ def _positions(which: Ints, reference: Ints, n_rows: int) -> Ints:
 def gram_squares(gram: Floats, row_diagonal: Floats, reference_diagonal: Floats) -> Floats:
     """Squared distances in the space of a kernel; rounding below zero is cut off."""
     return np.maximum(row_diagonal[:, None] + reference_diagonal[None, :] - 2 * gram, 0.0)
-
-
-def _run_blocks(work: Any, n_rows: int, n_jobs: int | None) -> None:
-    if n_rows:
-        map_row_blocks(work, n_rows, n_jobs=n_jobs, block=_BLOCK)
 
 
 def bipartite_sums(

@@ -15,14 +15,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from goldseam.errors import ConvergenceWarning, DataWarning, InputError
+from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
 from goldseam.margin import checks, fitting, gibbs
 from goldseam.margin.entropy import EuclideanRows, GramRows, gram_squares, squared_distance_sums
 from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, warn_about_fields
 from goldseam.margin.flips import MANY_FLIPS, STRONGER, flip_rate
-from goldseam.margin.machines import KernelFunction, Machine
+from goldseam.margin.machines import KernelFunction, Machine, best_class
 from goldseam.margin.probabilities import fit_curve, platt_probabilities
-from goldseam.margin.solvers import FieldPrior, FitMachine, Fitted, LiteralPrior, Solution, literal_entropy, mean_field
+from goldseam.margin.solvers import (
+    FieldPrior,
+    FitMachine,
+    Fitted,
+    LiteralEntropy,
+    LiteralPrior,
+    Solution,
+    carried_weights,
+    literal_entropy,
+    mean_field,
+)
 from goldseam.margin.trust import FieldSettings, Space, best_score, log_odds, margin_loss, trust_given_loss
 
 __all__ = ["GEMMEDClassifier"]
@@ -44,7 +54,8 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
     kernel : 'linear', 'rbf', 'precomputed' or callable
         A callable takes two arrays of rows and returns their kernel values.
     C : float
-        Cost of a row with full trust.
+        Cost of a row with full trust. Where the loss does not count (`loss_strength` 0, the default of kernels other than
+        linear) the trusted rows of a class carry the cost of the others, so that C is the cost of an average row.
     gamma : 'scale', 'robust', 'auto' or float
         Of the rbf kernel. `'scale'` uses the variance of all cells, which outliers inflate; `'robust'` the median
         column variance.
@@ -172,8 +183,8 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.allow_nan = self.missing == "indicator"
+        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.allow_nan = self._finite == "allow-nan"
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
@@ -205,13 +216,17 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
         checks.require_plain_labels(y)
-        finite: Any = "allow-nan" if self.missing == "indicator" else True
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=2)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite, ensure_min_samples=2)
         check_classification_targets(y)
         checks.require_moderate_values(X)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        if self._pairwise and X.shape[0] != X.shape[1]:
             raise InputError(
                 f"A precomputed kernel must be square, but has shape {X.shape}. Hint: pass K(X, X) to fit."
+            )
+        if self._pairwise and self.n_landmarks is not None:
+            raise ParameterError(
+                f"n_landmarks must be None with kernel='precomputed', but is {self.n_landmarks}: landmarks need a kernel "
+                "that can be evaluated. Hint: pass the kernel as a function."
             )
         return X, y
 
@@ -235,6 +250,15 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    @property
+    def _finite(self) -> Any:
+        """What scikit-learn may let pass: NaN where it means "not observed", which no kernel value can be."""
+        return "allow-nan" if self.missing == "indicator" and not self._pairwise else True
+
     def _learn_imputation(self, rows: Floats) -> Floats:
         """Medians and indicator columns (G5.7); returns the rows as the classifier sees them."""
         self._indicated = np.flatnonzero(np.isnan(rows).any(axis=0))
@@ -256,7 +280,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(self.loss_strength, str):
             return 1.0 / self.C
         if self.loss_strength is None:
-            return float(isinstance(self.kernel, str) and self.kernel == "linear")
+            return float(self._linear)
         return float(self.loss_strength)
 
     def _solve(self, space: Space, rows: Floats, training: TrainingRows, g: Floats, seed: int) -> Solution:
@@ -271,17 +295,18 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
             return self._solve_for_strength(fit_machine, training, g)
         rule: Any = FieldPrior(log_odds(g, self.trust_prior, self.field_strength), self.loss_strength_)
         if self.threshold == "literal":
-            rule = LiteralPrior(self._literal(space, rows, training, seed), self.trust_prior, self.loss_strength_)
+            rule = LiteralPrior(self._literal(space, training, seed), self.trust_prior, self.loss_strength_)
         solution = self._mean_field(fit_machine, rule, training)
         if self.threshold == "literal":
             self.mu_ = rule.duals
         return solution
 
     def _mean_field(self, fit_machine: FitMachine, rule: Any, training: TrainingRows) -> Solution:
+        weights = training.weights
+        if self.loss_strength_ == 0:
+            weights = carried_weights(weights, rule.start(), training.codes)
         most = self.max_iter or 30
-        solution = mean_field(
-            fit_machine, rule, training.codes, training.weights, C=self.C, max_iter=most, tol=self.tol
-        )
+        solution = mean_field(fit_machine, rule, training.codes, weights, C=self.C, max_iter=most, tol=self.tol)
         self.linear_solver_ = getattr(fit_machine, "used", None)
         if self.verbose:
             print(
@@ -301,7 +326,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
 
     def _fitter(self, space: Space, rows: Floats, training: TrainingRows, signs: Floats, seed: int) -> FitMachine:
         self._gamma = fitting.resolve_gamma(self.gamma, rows, training.weights) if self.kernel == "rbf" else 1.0
-        if isinstance(self.kernel, str) and self.kernel == "linear":
+        if self._linear:
             return fitting.LinearFitter(rows, signs, self.C, self.linear_solver, seed)
         if isinstance(space, GramRows):
             return fitting.KernelFitter(rows, signs, self.C, self.kernel, gram=space.gram)
@@ -310,7 +335,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
             return fitting.NystroemFitter(rows, signs, self.C, self.kernel, self._gamma, landmarks, seed)
         return fitting.KernelFitter(rows, signs, self.C, self.kernel, self._gamma)
 
-    def _literal(self, space: Space, rows: Floats, training: TrainingRows, seed: int) -> Any:
+    def _literal(self, space: Space, training: TrainingRows, seed: int) -> LiteralEntropy:
         found = literal_entropy(
             space,
             training.codes,
@@ -322,10 +347,9 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         sizes = np.bincount(training.codes)
         for label, kept, size in zip(self.classes_.tolist(), found.n_kept, sizes, strict=True):
             if kept < 0.4 * size:
-                warnings.warn(
+                _warn(
                     f"Class {label!r}: the printed gap rule keeps {kept} of {size} rows. Hint: threshold='auto'.",
                     DataWarning,
-                    stacklevel=4,
                 )
         return found
 
@@ -333,14 +357,13 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         self, space: Space, rows: Floats, training: TrainingRows, g: Floats, signs: Floats, seed: int
     ) -> Solution:
         self._gamma = fitting.resolve_gamma(self.gamma, rows, training.weights) if self.kernel == "rbf" else 1.0
-        linear = isinstance(self.kernel, str) and self.kernel == "linear"
         gram = space.gram if isinstance(space, GramRows) else fitting.gram_matrix(rows, self.kernel, self._gamma)
         start = fitting.KernelFitter(rows, signs, self.C, self.kernel, self._gamma, gram)
         alpha = np.abs(start.dual(training.weights)[0][0])
-        literal = self._literal(space, rows, training, seed) if self.threshold == "literal" else None
+        literal = self._literal(space, training, seed) if self.threshold == "literal" else None
         n_iter = self.max_iter or 200
         result = gibbs.gibbs(
-            gibbs.linear_features(rows) if linear else gibbs.kernel_features(gram),
+            gibbs.linear_features(rows) if self._linear else gibbs.kernel_features(gram),
             signs[0],
             alpha=alpha,
             upper=self.C * training.weights,
@@ -353,7 +376,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         if literal is not None:
             self.mu_ = result.duals
         self.linear_solver_ = None
-        if linear:
+        if self._linear:
             machine = Machine("linear", result.predictor[None, :-1].copy(), result.predictor[-1:].copy())
         else:
             machine = fitting.support_machine(rows, result.predictor[None, :], np.zeros(1), self.kernel, self._gamma)
@@ -368,13 +391,10 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
             machine = replace(machine, support_rows=training.first[machine.support_rows])
         self.machine_ = machine
         self._fields = self._fields.at(training)
-        classes = self._fields.classes
-        self._references = () if self._pairwise else tuple(X[field.reference] for field in classes)
+        self._references = () if self._pairwise else self._fields.references(X)
         self._diagonal = np.diag(X).copy() if self._pairwise else np.empty(0)
-        self.thresholds_ = np.array([field.threshold for field in classes])
-        self.scales_ = np.array([field.scale for field in classes])
-        self.n_kept_ = np.array([field.n_kept for field in classes])
-        self.n_neighbors_ = np.array([field.n_neighbors for field in classes])
+        self.thresholds_, self.scales_ = self._fields.each("threshold"), self._fields.each("scale")
+        self.n_kept_, self.n_neighbors_ = self._fields.each("n_kept"), self._fields.each("n_neighbors")
         self.objective_ = np.array(solution.objectives)
         self.n_iter_ = solution.n_iter
 
@@ -408,7 +428,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
                     f"Class {label!r}: the trust of its {size} rows sums to {kept:.3g} only. Hint: look at field_.",
                     DataWarning,
                 )
-        chosen = _best_class(solution.fitted.scores)
+        chosen = best_class(solution.fitted.scores)
         if np.all(chosen == chosen[0]):
             _warn(
                 f"The classifier gives every training row the class {self.classes_.tolist()[chosen[0]]!r}. "
@@ -420,8 +440,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> Floats:
         check_is_fitted(self, "machine_")
-        finite: Any = "allow-nan" if self.missing == "indicator" else True
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=finite)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite)
         checks.require_moderate_values(X)
         return X
 
@@ -455,7 +474,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
-        codes = _best_class(self._scores(self._new_rows(X)))
+        codes = best_class(self._scores(self._new_rows(X)))
         return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> Floats:
@@ -483,10 +502,6 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
     def intercept_(self) -> Floats:
         """Intercepts of the scores."""
         return self.machine_.intercepts
-
-
-def _best_class(scores: Floats) -> Ints:
-    return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
 
 
 def _warn(message: str, category: type[Warning]) -> None:

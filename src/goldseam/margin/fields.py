@@ -14,8 +14,8 @@ from goldseam.errors import DataWarning
 from goldseam.margin import entropy
 from goldseam.margin.isolation import Isolation, learn_isolation
 from goldseam.margin.repetition import Repetition, learn_repetition
-from goldseam.margin.thresholds import parts
-from goldseam.margin.trust import FEWEST_ROWS, ClassField, FieldSettings, Space, fit_class_field, lowered
+from goldseam.margin.thresholds import FEWEST_ROWS, parts
+from goldseam.margin.trust import ClassField, FieldSettings, Space, fit_class_field, lowered
 
 __all__ = ["Fields", "TrainingRows", "fit_fields", "merge_copies", "warn_about_fields"]
 
@@ -80,6 +80,14 @@ class Fields:
         for view in (self.repetition, self.isolation):
             scores = scores if view is None else lowered(scores, view.scores(rows))
         return scores
+
+    def each(self, name: str) -> NDArray[Any]:
+        """One figure of every class: `threshold`, `scale`, `n_kept` or `n_neighbors`."""
+        return np.array([getattr(field, name) for field in self.classes])
+
+    def references(self, X: Floats) -> tuple[Floats, ...]:
+        """The reference rows of every class, out of the table that `ClassField.reference` counts in."""
+        return tuple(X[field.reference] for field in self.classes)
 
     def at(self, training: TrainingRows) -> Fields:
         """The same with reference rows given as positions in the caller's table."""

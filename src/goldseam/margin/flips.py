@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.margin.machines import best_class
+
 __all__ = ["MANY_FLIPS", "STRONGER", "flip_rate"]
 
 Floats = NDArray[np.float64]
@@ -27,10 +29,8 @@ def flip_rate(scores: Floats, codes: NDArray[np.int64], field: Floats, weights: 
     0.3333333333333333
     """
     ranked = np.sort(scores, axis=1)
-    if scores.shape[1] == 1:
-        chosen, sure = (scores[:, 0] > 0).astype(np.int64), np.abs(scores[:, 0])
-    else:
-        chosen, sure = np.argmax(scores, axis=1), ranked[:, -1] - ranked[:, -2]
+    sure = np.abs(scores[:, 0]) if scores.shape[1] == 1 else ranked[:, -1] - ranked[:, -2]
+    chosen = best_class(scores)
     trusted = np.flatnonzero(field > 0)
     if trusted.size == 0:
         return 0.0

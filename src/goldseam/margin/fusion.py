@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from goldseam.errors import InputError, ParameterError
 from goldseam.margin import checks
 from goldseam.margin.estimator import GEMMEDClassifier
+from goldseam.margin.machines import best_class
 from goldseam.margin.probabilities import fit_curve, platt_probabilities
 
 __all__ = ["SensorFusionClassifier", "gated_sum"]
@@ -103,6 +104,7 @@ class SensorFusionClassifier(ClassifierMixin, BaseEstimator):
         checks.check_parameters(self)
         checks.require_plain_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite, ensure_min_samples=2)
+        checks.require_moderate_values(X)
         self.classes_, codes = checks.encode_labels(y)
         self.columns_ = self._resolve_columns()
         self.sensor_names_ = list(self.columns_)
@@ -163,7 +165,9 @@ class SensorFusionClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> Floats:
         check_is_fitted(self, "estimators_")
-        return validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite)
+        checks.require_moderate_values(X)
+        return X
 
     def _parts(self, rows: Floats) -> list[tuple[GEMMEDClassifier, Floats]]:
         return [(self.estimators_[name], rows[:, self.columns_[name]]) for name in self.sensor_names_]
@@ -188,8 +192,7 @@ class SensorFusionClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest gated vote."""
-        fused = self._fused(self._new_rows(X))
-        codes = (fused[:, 0] > 0).astype(np.int64) if fused.shape[1] == 1 else np.argmax(fused, axis=1)
+        codes = best_class(self._fused(self._new_rows(X)))
         return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> Floats:

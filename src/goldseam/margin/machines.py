@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from goldseam.margin import kernels
 
-__all__ = ["KernelFunction", "Machine"]
+__all__ = ["KernelFunction", "Machine", "best_class"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,3 +57,12 @@ class Machine:
             grams = [np.asarray(kernel(rows[i : i + 1], support), dtype=np.float64) for i in range(len(rows))]
             return np.ascontiguousarray(np.vstack(grams)) if grams else np.empty((0, len(support)))
         return rows
+
+
+def best_class(scores: Floats) -> Ints:
+    """Code of the class with the best score, for scores as `Machine.scores` gives them.
+
+    >>> best_class(np.array([[-0.5], [0.0], [2.0]])), best_class(np.array([[0.1, 0.7, 0.2]]))
+    (array([0, 0, 1]), array([1]))
+    """
+    return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else np.argmax(scores, axis=1)

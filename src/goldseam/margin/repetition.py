@@ -27,15 +27,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.margin.thresholds import MAD_TO_SD, core_size
+from goldseam.margin.thresholds import FEWEST_ROWS, MAD_TO_SD, core_size
 
-__all__ = ["FEWEST_ROWS", "LARGEST_SHARE", "Repetition", "learn_repetition"]
+__all__ = ["LARGEST_SHARE", "Repetition", "learn_repetition"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FEWEST_ROWS = 20
-"""Below this many distinct rows a class has no field (G9)."""
 FIRST_SUSPECT = 2.0
 CLEAR_GAP = 1.5
 LARGEST_SHARE = 0.4

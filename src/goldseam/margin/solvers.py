@@ -6,6 +6,9 @@ G2.4     `LiteralPrior`: pi = sig(logit p0 - beta l - mu h / N), mu by Brent's m
 (G-4)    `literal_entropy`: h and the budgets S_c as printed
 =======  =======================================================================
 
+Beyond the specification, `carried_weights`: where the loss does not count (beta = 0), what distrust takes from some rows
+of a class goes to the others. Else C would shrink with the trust, and with it the share of the class most damaged.
+
 A solver knows a classifier only by `FitMachine`: weights per row in, `Fitted` (scores on the training rows, norm,
 machine) out.
 """
@@ -31,6 +34,7 @@ __all__ = [
     "LiteralEntropy",
     "LiteralPrior",
     "Solution",
+    "carried_weights",
     "literal_entropy",
     "mean_field",
 ]
@@ -183,6 +187,16 @@ def _budget_dual(odds: Floats, h: Floats, budget: float, largest: float) -> floa
     if excess(largest) >= 0:
         return largest
     return float(brentq(excess, 0.0, largest))
+
+
+def carried_weights(weights: Floats, trust: Floats, codes: Ints) -> Floats:
+    """Weights that, times trust, sum to what each class weighed: its trusted rows carry the share of the others.
+
+    >>> carried_weights(np.ones(4), np.array([1.0, 0.0, 0.5, 0.5]), np.array([0, 0, 1, 1])).round(4)
+    array([2., 2., 2., 2.])
+    """
+    kept = np.bincount(codes, weights * np.maximum(trust, SMALLEST_WEIGHT))
+    return weights * (np.bincount(codes, weights) / kept)[codes]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "FEWEST_ROWS",
     "HUMP",
     "MAD_TO_SD",
     "MANY_ROWS",
@@ -38,6 +39,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+FEWEST_ROWS = 20
+"""Below this many distinct rows a class has no field (G9)."""
 MAD_TO_SD = 1.4826
 MANY_ROWS = 10_000
 LOWEST_KEPT = 0.4

@@ -21,10 +21,9 @@ from scipy.special import expit, logit
 
 from goldseam.errors import ParameterError
 from goldseam.margin import entropy, thresholds
-from goldseam.margin.repetition import FEWEST_ROWS, learn_repetition
+from goldseam.margin.repetition import learn_repetition
 
 __all__ = [
-    "FEWEST_ROWS",
     "FIELD_LIMITS",
     "ClassField",
     "FieldSettings",
@@ -64,7 +63,7 @@ class FieldSettings:
 class ClassField:
     """The field of one class: its reference rows (positions among the training rows), k, tau, s and the floor of R.
 
-    `state` is `'on'`, `'small'` (fewer rows than `FEWEST_ROWS`) or `'flat'` (no spread, or no foreign neighbours).
+    `state` is `'on'`, `'small'` (fewer rows than `thresholds.FEWEST_ROWS`) or `'flat'` (no spread, or no foreign neighbours).
     """
 
     reference: Ints
@@ -96,7 +95,7 @@ def fit_class_field(
         return _flat(reference, k, len(rows)), np.full(len(rows), FIELD_LIMITS[1])
     sums = entropy.bipartite_sums(space, rows, k, rng)[0] if bipartite else space.sums(rows, reference, k)
     ell, floor = entropy.log_sums(sums)
-    if len(rows) < FEWEST_ROWS:
+    if len(rows) < thresholds.FEWEST_ROWS:
         whole = thresholds.cut(np.sort(ell), len(ell))
         field = ClassField(reference, k, whole.threshold, whole.scale, floor, len(rows), len(rows), "small")
         return field, np.full(len(rows), FIELD_LIMITS[1])

@@ -164,14 +164,15 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
         space = EuclideanRows(X[training.first], training.groups, self.n_jobs)
         self._fields, g = fit_fields(space, training.codes, len(labels), settings, np.random.default_rng(seed))
         warn_about_fields(self._fields, labels.tolist(), settings)
-        self._references = tuple(X[training.first[field.reference]] for field in self._fields.classes)
-        scores = self._fields.scores(X, self._references, self.n_jobs) if (weights == 0).any() else None
-        fill = np.zeros(len(X)) if scores is None else scores[codes, np.arange(len(X))]
+        self._fields = self._fields.at(training)
+        self._references = self._fields.references(X)
+        left_out, fill = np.flatnonzero(weights == 0), np.zeros(len(X))
+        if left_out.size:
+            scores = self._fields.scores(X[left_out], self._references, self.n_jobs)
+            fill[left_out] = scores[codes[left_out], np.arange(left_out.size)]
         self.field_ = training.spread(g, fill)
-        self.thresholds_ = np.array([field.threshold for field in self._fields.classes])
-        self.scales_ = np.array([field.scale for field in self._fields.classes])
-        self.n_kept_ = np.array([field.n_kept for field in self._fields.classes])
-        self.n_neighbors_ = np.array([field.n_neighbors for field in self._fields.classes])
+        self.thresholds_, self.scales_ = self._fields.each("threshold"), self._fields.each("scale")
+        self.n_kept_, self.n_neighbors_ = self._fields.each("n_kept"), self._fields.each("n_neighbors")
 
     def _fit_rounds(self, X: Floats, y: Any, codes: Any, weights: Floats, odds: Floats) -> None:
         def fit_inner(row_weights: Floats) -> Fitted:
@@ -190,7 +191,9 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> Floats:
         check_is_fitted(self, "estimator_")
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        checks.require_moderate_values(X)
+        return X
 
     @property
     def classes_(self) -> NDArray[Any]:
