@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
 from goldseam.margin import checks, fitting, gibbs
-from goldseam.margin.entropy import EuclideanRows, GramRows, gram_squares, squared_distance_sums
+from goldseam.margin.entropy import EuclideanRows, GramRows
 from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, warn_about_fields
 from goldseam.margin.flips import MANY_FLIPS, STRONGER, flip_rate
 from goldseam.margin.machines import KernelFunction, Machine, best_class
@@ -452,20 +452,7 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         """g of rows against every class, shape (classes, rows)."""
         if not self._pairwise:
             return self._fields.scores(rows, self._references, self.n_jobs)
-        diagonal = self._diagonal
-        if np.ptp(diagonal) > 1e-9 * max(1.0, float(np.abs(diagonal).max())):
-            raise InputError(
-                f"Trust of new rows needs K(x, x), but the training diagonal is not constant (from {diagonal.min():g} to "
-                f"{diagonal.max():g}). Hint: use a callable kernel, or normalise the kernel."
-            )
-        own = np.full(len(rows), diagonal[0])
-        squares = [gram_squares(rows[:, f.reference], own, diagonal[f.reference]) for f in self._fields.classes]
-        return np.stack(
-            [
-                f.score(squared_distance_sums(s, f.n_neighbors))
-                for f, s in zip(self._fields.classes, squares, strict=True)
-            ]
-        )
+        return self._fields.gram_scores(rows, self._diagonal)
 
     def decision_function(self, X: Any) -> Floats:
         """f of each row: one column less dimension for two classes (positive means `classes_[1]`), else one per class."""

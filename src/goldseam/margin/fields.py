@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.errors import DataWarning
+from goldseam.errors import DataWarning, InputError
 from goldseam.margin import entropy
 from goldseam.margin.isolation import Isolation, learn_isolation
 from goldseam.margin.repetition import Repetition, learn_repetition
@@ -74,6 +74,19 @@ class Fields:
             sums = entropy.neighbour_sums(rows, neighbourhood, field.n_neighbors, n_jobs=n_jobs)
             scores.append(field.score(sums))
         return self.lowered(np.stack(scores), rows)
+
+    def gram_scores(self, gram: Floats, diagonal: Floats) -> Floats:
+        """As `scores`, from kernel values of new rows against the training rows, whose K(x, x) must be all the same."""
+        if np.ptp(diagonal) > 1e-9 * max(1.0, float(np.abs(diagonal).max())):
+            raise InputError(
+                f"Trust of new rows needs K(x, x), but the training diagonal is not constant (from {diagonal.min():g} to "
+                f"{diagonal.max():g}). Hint: use a callable kernel, or normalise the kernel."
+            )
+        scores = []
+        for field in self.classes:
+            squares = entropy.gram_squares(gram[:, field.reference], diagonal[:1], diagonal[field.reference])
+            scores.append(field.score(entropy.squared_distance_sums(squares, field.n_neighbors)))
+        return np.stack(scores)
 
     def lowered(self, scores: Floats, rows: Floats) -> Floats:
         """Scores (classes, rows) or less, where the readings of a row repeat or lie apart."""

@@ -75,19 +75,24 @@ def _exclude(squares: Array, own: int, group: int, reference_groups: Array) -> N
 
 
 @njit(nogil=True, cache=True)
+def _squared_distances(row: Array, columns: Array, squares: Array) -> None:
+    """squares[r] = |row - columns[:, r]|^2."""
+    squares[:] = 0.0
+    for c in range(columns.shape[0]):
+        x = row[c]
+        for r in range(columns.shape[1]):
+            step = x - columns[c, r]
+            squares[r] += step * step
+
+
+@njit(nogil=True, cache=True)
 def neighbour_sums(
     rows: Array, reference: Array, k: int, own: Array, groups: Array, reference_groups: Array, sums: Array
 ) -> None:
     """R of (G-14): for each row the sum of its k smallest distances to the reference (columns, rows)."""
-    p, m = reference.shape
-    squares = np.empty(m)
+    squares = np.empty(reference.shape[1])
     for i in range(rows.shape[0]):
-        squares[:] = 0.0
-        for c in range(p):
-            x = rows[i, c]
-            for r in range(m):
-                step = x - reference[c, r]
-                squares[r] += step * step
+        _squared_distances(rows[i], reference, squares)
         _exclude(squares, own[i], groups[i], reference_groups)
         sums[i] = _sum_of_smallest_roots(squares, k)
 
@@ -145,15 +150,10 @@ def radial_scores(
     rows: Array, support: Array, gamma: float, coefficients: Array, intercepts: Array, scores: Array
 ) -> None:
     """scores[i, c] = sum_s coefficients[c, s] exp(-gamma |rows[i] - support_s|^2) + intercepts[c]."""
-    p, m = support.shape
+    m = support.shape[1]
     kernel = np.empty(m)
     for i in range(rows.shape[0]):
-        kernel[:] = 0.0
-        for j in range(p):
-            x = rows[i, j]
-            for s in range(m):
-                step = x - support[j, s]
-                kernel[s] += step * step
+        _squared_distances(rows[i], support, kernel)
         for s in range(m):
             kernel[s] = np.exp(-gamma * kernel[s])
         for c in range(coefficients.shape[0]):

@@ -1,0 +1,12 @@
+import doctest
+from pathlib import Path
+
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "train-on-damaged-rows.md"
+
+
+def test_the_how_to_page_does_what_it_says():
+    found = doctest.testfile(
+        str(HOW_TO), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    )
+    assert found.failed == 0
+    assert found.attempted > 30
