@@ -171,6 +171,17 @@ def test_zero_weight_rows_are_judged_but_do_not_count(rng):
     assert model.sample_trust_[-2] < 0.01 < 0.5 < model.sample_trust_[-1]
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_class_weights_are_row_weights(rng, kernel):
+    X, y = blobs(rng, shift=1.0)
+    X, y = X[:90], np.array(["many", "few"])[y[:90]]
+    fit = lambda weights=None, **settings: GEMMEDClassifier(kernel, random_state=0, **settings).fit(X, y, weights)  # noqa: E731
+    for class_weight, few, many in (({"few": 3.0}, 3.0, 1.0), ("balanced", 90 / (2 * 30), 90 / (2 * 60))):
+        by_class, by_row = fit(class_weight=class_weight), fit(np.where(y == "few", few, many))
+        np.testing.assert_allclose(by_class.decision_function(X), by_row.decision_function(X), atol=1e-9)
+    assert np.mean(fit(class_weight="balanced").predict(X) == "few") > np.mean(fit().predict(X) == "few")
+
+
 def test_recordings_do_not_vouch_for_themselves(rng):
     X, y = blobs(rng, n=100, p=2, shift=4.0)
     X[:20] = rng.normal(size=(20, 2)) * 0.05 + [30.0, -25.0]
