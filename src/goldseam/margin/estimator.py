@@ -347,9 +347,10 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         sizes = np.bincount(training.codes)
         for label, kept, size in zip(self.classes_.tolist(), found.n_kept, sizes, strict=True):
             if kept < 0.4 * size:
-                _warn(
+                warnings.warn(
                     f"Class {label!r}: the printed gap rule keeps {kept} of {size} rows. Hint: threshold='auto'.",
                     DataWarning,
+                    stacklevel=4,
                 )
         return found
 
