@@ -1,4 +1,5 @@
-"""A tenth of the reference rows damaged: what `reference="contaminated"` keeps of detection and of the alarm rate."""
+"""A tenth of the reference rows damaged: what `reference="contaminated"` keeps of detection and of the alarm rate, and what
+the alarm rate is when a clean reference is declared contaminated."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def main(quick: bool) -> None:
             rows.append({"set": name, "damage": kind, **{k: float(np.mean([run[k] for run in mine])) for k in keys}})
             print(rows[-1], flush=True)
     notes = """Detection at an alarm rate of .05: by a model of the clean reference, of the same reference with a tenth of its
-rows damaged (intervals and single cells), and of that one declared contaminated; false alarms of clean rows. Two seeds."""
+rows damaged (intervals and single cells) and declared contaminated, and of the clean one so declared (unfounded); false
+alarms of clean rows. Two seeds: an alarm rate has a standard deviation of about .013 (skab, image-segmentation) to .02
+(wdbc, credit-approval) from the draw of the calibration rows alone."""
     write_results("restorer-contaminated", rows, title="A contaminated reference", notes=notes, quick=quick)
 
 
@@ -34,8 +37,8 @@ def measured(name: str, seed: int) -> list[dict[str, object]]:
     settings = {"audit": False, "kinds": case.kinds, "random_state": seed, "denoise": False}
     models = {
         "clean": Restorer(**settings).fit(case.reference),
-        "ignored": Restorer(**settings).fit(dirty),
         "declared": Restorer(**settings, reference="contaminated").fit(dirty),
+        "unfounded": Restorer(**settings, reference="contaminated").fit(case.reference),
     }
     out = []
     for kind in KINDS:

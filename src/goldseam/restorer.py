@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from goldseam import model_file
 from goldseam.audit import Audit, Outcome, audit
 from goldseam.constraints import Constraints
-from goldseam.contamination import believed_rows, features
+from goldseam.contamination import Belief, features, judge_each_other
 from goldseam.denoising import Denoiser, TableNoise, damaged_rows, fit_denoiser, given_noise, nil_noise, outweighed
 from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells, rehearsed_power
 from goldseam.engines.local import map_row_blocks
@@ -79,8 +79,9 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     grid_shape : (int, int), optional
         The columns are the pixels of a grid, row by row.
     reference : {"clean", "contaminated"}, default "clean"
-        Whether the reference itself may hold damaged rows. Then rows that the GEM entropy or a cross-fitted first
-        judgement distrusts are left out of fit and calibration, and the audit says how many.
+        Whether the reference itself may hold damaged rows, a tenth or so. Then nothing is learnt from rows that a
+        judgement by the other rows distrusts, ranks allow for damaged calibration rows, and the audit says how many rows
+        were distrusted.
     constraints : sequence of str
         What repairs must respect, for example ``["0 <= age <= 120", "total = net + tax"]``.
     policy : {"repair", "flag", "quarantine"} or mapping of column to one of them
@@ -187,15 +188,17 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def _fit_rows(self, blocks: Blocks, schema: Schema, rng: np.random.Generator) -> Self:
         check_reference(blocks, schema)
         self.schema_ = schema
-        rows = self._trusted_rows(blocks, rng)
-        fitting, calibration, held_out = split_rows(rows, rng, self.audit)
-        self.mender_ = self._learn(blocks, schema, fitting, calibration, rng)
+        belief = self._belief(blocks, rng)
+        self.reference_trust_ = belief.trust
+        fitting, calibration, held_out = split_rows(np.flatnonzero(belief.used), rng, self.audit)
+        fitting, held_out = (part[belief.sure[part]] for part in (fitting, held_out))
+        self.mender_ = self._learn(blocks, schema, fitting, calibration, belief.damaged, rng)
         self.reference_rows_ = fitting[: len(self.mender_.reference)]
         self.histograms_ = histograms(blocks.take(fitting), schema)
         self.offset_ = -_row_threshold(self.mender_.evidence, self.alarm_rate)
         self.row_counts_ = {
             "reference": len(blocks), "fit": fitting.size, "calibration": calibration.size,
-            "audited": held_out.size, "distrusted": len(blocks) - rows.size,
+            "audited": held_out.size, "distrusted": int((~belief.sure).sum()),
         }  # fmt: skip
         self.audit_ = self._audited(blocks, fitting, held_out, rng)
         self.fingerprint_ = model_file.fingerprint(replace(self.mender_, outside=None))
@@ -221,6 +224,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         schema: Schema,
         fitting: NDArray[np.int64],
         calibration: NDArray[np.int64],
+        damaged: float,
         rng: np.random.Generator,
     ) -> Mender:
         reference, rest = blocks.take(fitting), blocks.take(calibration)
@@ -230,7 +234,8 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             raise InputError(_cannot_denoise(schema, len(rest)))
         evidence, practice = learn_evidence(
             reference, rest, schema, prior=self._prior(schema), witnesses=self._witnesses(reference, schema, rng),
-            alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng, **self._experts(reference, schema, denoiser, own[1]),
+            damaged=damaged, alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng,
+            **self._experts(reference, schema, denoiser, own[1]),
         )  # fmt: skip
         fine = fit_fine_cells(practice)
         if self.error_control == "fdr" and rehearsed_power(fine, practice, self.alarm_rate) == 0.0:
@@ -264,19 +269,17 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             return Prior(order=tuple(_group_order(self.groups, names)))
         return Prior(grid=None if self.grid_shape is None else tuple(self.grid_shape))
 
-    def _trusted_rows(self, blocks: Blocks, rng: np.random.Generator) -> NDArray[np.int64]:
-        """All rows of a clean reference; of a contaminated one those that a model that has not seen them believes."""
-        everything = np.arange(len(blocks))
-        self.reference_trust_ = np.ones(len(blocks))
+    def _belief(self, blocks: Blocks, rng: np.random.Generator) -> Belief:
+        """Every row of a clean reference is believed; of a contaminated one those that the others believe."""
         if self.reference == "clean":
-            return everything
-        trusted, self.reference_trust_ = believed_rows(blocks, self.schema_, self._prior(self.schema_), rng)
-        if trusted.sum() < LEAST_ROWS:
+            return Belief(np.ones(len(blocks)))
+        belief = judge_each_other(blocks, self.schema_, self._prior(self.schema_), rng)
+        if belief.sure.sum() < LEAST_ROWS:
             raise InputError(
-                f"Only {int(trusted.sum())} of {len(blocks)} reference rows can be trusted; at least {LEAST_ROWS} are "
+                f"Only {int(belief.sure.sum())} of {len(blocks)} reference rows can be trusted; at least {LEAST_ROWS} are "
                 "needed. Hint: give a cleaner reference."
             )
-        return everything[trusted]
+        return belief
 
     def _audited(
         self, blocks: Blocks, fitting: NDArray[np.int64], held_out: NDArray[np.int64], rng: np.random.Generator

@@ -6,6 +6,7 @@
 | `pool` | experts as one density |
 | `posterior` | rounds of beliefs (E3, E-7) |
 | `calibration` | conformal ranks, thresholds |
+| `doubt` | calibration rows that may be damaged themselves |
 | `rehearsal` | damage for practice |
 | `repair` | how far to move a cell, when to refuse (E5, E8.7) |
 | `interface` | how further sources take part: experts and witnesses |

@@ -22,6 +22,7 @@ from goldseam.conditional.masking import draw_masks
 from goldseam.conditional.source import CellSource
 from goldseam.errors import CalibrationWarning, InputError, ParameterError
 from goldseam.evidence.calibration import Calibration, best_threshold
+from goldseam.evidence.doubt import as_many_as_clean, damage_probabilities, offset
 from goldseam.evidence.gains import Lesson, Offer
 from goldseam.evidence.interface import Statement, UnitExpert, UnitSource, Witness, fit_statement
 from goldseam.evidence.model import Evidence
@@ -62,6 +63,7 @@ def learn_evidence(
     boosted: bool | None = None,
     sources: Sequence[CellSource | UnitExpert] = (),
     choose: bool = False,
+    damaged: float = 0.0,
     witnesses: Sequence[Witness] = (),
     prior: Prior | None = None,
     alarm_rate: float = 0.05,
@@ -72,7 +74,8 @@ def learn_evidence(
 
     `boosted` adds the boosted expert to the `gaussian` one; None: for 3 to 60 columns. `sources` are further experts and
     `witnesses` judges of cells without predictions (see `interface`), all fitted on the same reference rows. With `choose`,
-    experts that do not pay on the calibration rows are dropped (see `selection`).
+    experts that do not pay on the calibration rows are dropped (see `selection`). A share of the calibration rows may be
+    `damaged` themselves; then ranks are among as many of them as are clean (see `doubt`).
     """
     if not 0.0 < alarm_rate < 1.0:
         raise ParameterError(
@@ -99,7 +102,7 @@ def learn_evidence(
         layout, marginals, tuple(experts), prior or Prior(), _NO_POOL, _NO_CALIBRATION, _NO_REPAIRER, alarm_rate
     )
     blank = _with_those_that_pay(blank, calibration, rng) if choose else blank
-    return _calibrated(blank, calibration, witnesses, coverage, rng)
+    return _calibrated(blank, calibration, witnesses, coverage, rng, damaged)
 
 
 def recalibrate(evidence: Evidence, calibration: Blocks, coverage: float, rng: np.random.Generator) -> Evidence:
@@ -141,7 +144,12 @@ def _experts(
 
 
 def _calibrated(
-    blank: Evidence, calibration: Blocks, witnesses: Sequence[Witness], coverage: float, rng: np.random.Generator
+    blank: Evidence,
+    calibration: Blocks,
+    witnesses: Sequence[Witness],
+    coverage: float,
+    rng: np.random.Generator,
+    damaged: float = 0.0,
 ) -> tuple[Evidence, Practice]:
     rows = blank.rows(calibration)
     row_of, masks = _masked_copies(len(rows), blank.layout.n_cells, rng)
@@ -158,7 +166,7 @@ def _calibrated(
         model = replace(blank, pool=pool, statements=apart)
         tries.append(_practise(model, calibration.take(np.flatnonzero(fold == k)), rng))
     pool = fit_pool(rows.scores, row_of, answers, blank.marginals)
-    practice = _joined(tries)
+    practice = _undoubted(_joined(tries), damaged)
     return _learn(replace(blank, pool=pool, statements=statements), practice, coverage), practice
 
 
@@ -209,6 +217,11 @@ class Practice:
     center: Floats
     width: Floats
 
+    @property
+    def offset(self) -> float:
+        """What scores lack to be log likelihood ratios (D-1); rows of small noise apart."""
+        return offset(self.odds[self.changed.any(axis=1) & (self.way != NOISE)])
+
 
 def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Practice:
     clean = model.beliefs(model.rows(blocks))
@@ -244,6 +257,13 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
 
 def _joined(tries: Sequence[Practice]) -> Practice:
     return Practice(*(np.concatenate(parts) for parts in zip(*(vars(one).values() for one in tries), strict=True)))
+
+
+def _undoubted(practice: Practice, share: float) -> Practice:
+    """The same with as many calibration rows as are clean, when a share of them is not."""
+    damaged = damage_probabilities(practice.clean_odds + practice.offset, share)
+    kept = as_many_as_clean(practice.clean_odds, damaged)
+    return replace(practice, clean_odds=practice.clean_odds[kept], clean_cells=practice.clean_cells[kept])
 
 
 def _learn(model: Evidence, practice: Practice, coverage: float) -> Evidence:
