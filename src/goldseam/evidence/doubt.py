@@ -1,8 +1,8 @@
 """Calibration rows that may be damaged themselves: how likely each is, and which to keep so that ranks are those of clean
 rows.
 
-A row's score s is a log likelihood ratio, damaged : clean, but for a constant c: damage is never just what the prior
-expects. Rehearsed damage sets it right, because over damaged rows the inverse ratio averages to one.
+A row's score s is taken for a log likelihood ratio, damaged : clean, but for a constant c: damage is never just what the
+prior expects. Rehearsed damage sets it right, because over damaged rows the inverse ratio averages to one.
 
 | equation | function |
 |---|---|
