@@ -26,8 +26,8 @@ def main(quick: bool) -> None:
             print(rows[-1], flush=True)
     notes = """Detection at an alarm rate of .05: by a model of the clean reference, of the same reference with a tenth of its
 rows damaged (intervals and single cells) and declared contaminated, and of the clean one so declared (unfounded); false
-alarms of clean rows. Two seeds: an alarm rate has a standard deviation of about .013 (skab, image-segmentation) to .02
-(wdbc, credit-approval) from the draw of the calibration rows alone."""
+alarms of clean rows. Two seeds: an alarm rate of .05 has a standard deviation of about .012 (skab, image-segmentation), .017
+(german) to .023 (wdbc) from the draw of calibration and incoming rows alone."""
     write_results("restorer-contaminated", rows, title="A contaminated reference", notes=notes, quick=quick)
 
 
