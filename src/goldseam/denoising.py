@@ -26,20 +26,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.field import Field, given_levels, learn_field
+from goldseam.field import Field, gaussian_field, given_levels, learn_field
 from goldseam.field.levels import NoiseLevels
 from goldseam.field.noise import estimate_flips
 from goldseam.schema import Blocks, Schema
 
 __all__ = [
     "Cleaned",
+    "Damaged",
     "Denoiser",
     "TableNoise",
     "damaged_rows",
     "fit_denoiser",
     "given_noise",
+    "is_wide",
     "nil_noise",
-    "outweighed",
+    "surveyed_rows",
 ]
 
 Floats = NDArray[np.float64]
@@ -50,21 +52,26 @@ LOUDEST: Final = 8.0
 FLIP: Final = 0.05  # assumed of categories while numbers vote
 ROUNDS: Final = 100
 SAMPLES: Final = 12
-MOST_SURVEYED: Final = 2000
+MOST_SURVEYED: Final = 1000  # rows of a table
+MOST_VOTERS: Final = 2000  # calibration rows
+MOST_VOTES: Final = 50_000  # cells of either: wide tables have fewer rows, but not below LEAST_ROWS
+LEAST_ROWS: Final = 100
 MOST_FITTED: Final = 4000
 MOST_COLUMNS: Final = 100
+MOST_NUMBERS: Final = 400  # of a table without categories: then the field is Gaussian
 PRICE: Final = 0.1  # prior share of damaged cells
 GIVEN: Final = len(SIGMAS)
 LEAST_CALIBRATION: Final = 20
 LEAST_SURVEYED: Final = 20
 LEAST_LIKELIHOOD: Final = 1e-200
 LEAST_SHARE: Final = 0.15  # of the rows, that must be noisy
+LEAST_SHARE_ASKED: Final = 1e-4  # of the rows, or of clean ones, that must have a level for a row to be asked about it
 LEAST_GAIN: Final = 0.5  # in log likelihood per noisy row
 NATURAL_SHARE: Final = 0.05  # of clean rows that make a level natural
 LEAST_FLIP: Final = 0.02  # above the floor
 DAMAGED_FDR: Final = 0.5
-WEAK: Final = 0.4  # sds
-MUCH: Final = 0.1  # of the noisy rows damaged besides
+MUCH: Final = 0.05
+RARELY: Final = 0.1
 MARGIN: Final = 0.3  # in probability, by which another level must be likelier
 PENALTY: Final = 0.4
 TOLERANCE: Final = 1e-5
@@ -107,6 +114,19 @@ class TableNoise:
 
 
 @dataclass(frozen=True)
+class Damaged:
+    """Numbers of n rows that are damaged by the story that the rest of the row is `clean`, and that it is `noisy`."""
+
+    clean: Flags
+    noisy: Flags
+
+    @classmethod
+    def nothing(cls, blocks: Blocks) -> Damaged:
+        """By no story any."""
+        return cls(*(np.zeros(blocks.numbers.shape, dtype=bool) for _ in range(2)))
+
+
+@dataclass(frozen=True)
 class Cleaned:
     """Denoised rows: blocks, and the intervals of all numbers (own units)."""
 
@@ -127,32 +147,35 @@ class Denoiser:
     natural: int
     flip_floor: float
 
-    def votes(self, blocks: Blocks, hidden: Flags, n_jobs: int = 1) -> Floats:
-        """V (n, 1 + levels): what each row's numbers say for the story that the hidden ones are damaged, and for each
-        level of noise, beside the story that all is clean."""
-        field = self.field
-        nothing = np.zeros(hidden.shape, dtype=bool)
-        plain, *noisy = (field.densities(blocks, sigma, FLIP, nothing, n_jobs=n_jobs) for sigma in SIGMAS)
-        damaged = plain.copy()
-        rows = np.flatnonzero(hidden.any(axis=1))
-        if rows.size:
-            rest = field.densities(blocks.take(rows), SIGMAS[0], FLIP, hidden[rows], n_jobs=n_jobs)
-            anywhere = np.log(PRICE) - np.log(field.atoms.range)
-            damaged[rows] = np.where(hidden[rows], anywhere, rest)
-        stories = [damaged, plain, *noisy]
-        return np.stack([np.clip(one - plain, -LOUDEST, LOUDEST).sum(axis=1) for one in stories], axis=1)
+    def votes(self, blocks: Blocks, damaged: Damaged, asked: Flags | None = None) -> Floats:
+        """V (n, 1 + levels): what each row's numbers say for the story that some are damaged and the rest is clean, and for
+        each level of noise, beside the story that all is clean; -inf for levels that are not `asked` for."""
+        plain = self._densities(blocks, SIGMAS[0], np.zeros_like(damaged.clean))
+        out = np.full((len(blocks), 1 + len(SIGMAS)), -np.inf)
+        out[:, 0] = _heard(self._densities(blocks, SIGMAS[0], damaged.clean) - plain)
+        out[:, 1] = 0.0
+        for k, sigma in enumerate(SIGMAS[1:], start=1):
+            if asked is None or asked[k]:
+                out[:, 1 + k] = _heard(self._densities(blocks, sigma, damaged.noisy) - plain)
+        return out
 
-    def survey(self, blocks: Blocks, hidden: Flags, n_jobs: int = 1) -> TableNoise:
+    def _densities(self, blocks: Blocks, sigma: float, hidden: Flags) -> Floats:
+        """Log density of every number given the others at a level of noise; hidden ones are drawn from anywhere."""
+        found = self.field.densities(blocks, sigma, FLIP, hidden)
+        return np.where(hidden, np.log(PRICE) - np.log(self.field.atoms.range), found)
+
+    def survey(self, blocks: Blocks, damaged: Damaged) -> TableNoise:
         """The noise of a table, from some of its rows; nil where it does not pass the floor, or where rows are few."""
         if len(blocks) < LEAST_SURVEYED:
             return nil_noise(self.field.schema)
-        votes = self.votes(blocks, hidden, n_jobs)
+        votes = self.votes(blocks, damaged)
         shares, gain = self._shares(votes, self.clean)
         floor = self.floor(len(blocks)) if gain > 0.0 else 0.0
         noisy = shares[2:].sum()
         if noisy < LEAST_SHARE or gain <= floor + LEAST_GAIN * noisy * len(blocks):
             return nil_noise(self.field.schema, gain, floor)
-        level = np.sqrt(shares[2:] @ np.square(SIGMAS[self.natural :]) / noisy)
+        shares = _independent(shares)
+        level = np.sqrt(shares[2:] @ np.square(SIGMAS[self.natural :]) / shares[2:].sum())
         rows = self._levels(votes, shares) > 0
         flips = _flip_rates(self.field, blocks.take(rows), float(level))
         passes = flips.size > 0 and flips.mean() > self.flip_floor + LEAST_FLIP
@@ -177,11 +200,12 @@ class Denoiser:
         shares, without = _mixed(parts), _mixed(parts[:, :2])
         return shares, float(np.log(parts @ shares / (parts[:, :2] @ without)).sum())
 
-    def levels_of_rows(self, blocks: Blocks, hidden: Flags, noise: TableNoise) -> NDArray[np.int64]:
+    def levels_of_rows(self, blocks: Blocks, damaged: Damaged, noise: TableNoise) -> NDArray[np.int64]:
         """The level of every row: an index into SIGMAS, 0 for rows that are not noisy, GIVEN where noise was given."""
         if noise.given or not noise.acts:
             return np.full(len(blocks), GIVEN if noise.acts else 0)
-        return self._levels(self.votes(blocks, hidden), noise.shares)
+        asked = np.append(np.zeros(self.natural), noise.shares[2:]) + self.clean > LEAST_SHARE_ASKED
+        return self._levels(self.votes(blocks, damaged, asked), noise.shares)
 
     def _levels(self, votes: Floats, shares: Floats) -> NDArray[np.int64]:
         parts = self._parts(votes, self.clean) * shares
@@ -229,20 +253,34 @@ class Denoiser:
 def fit_denoiser(reference: Blocks, calibration: Blocks, schema: Schema, rng: np.random.Generator) -> Denoiser | None:
     """Learn a field from reference rows and how clean rows vote from calibration rows.
 
-    None where there is nothing to learn from: no numbers, too few calibration rows, or a very wide table.
+    None where there is nothing to learn from: no numbers, too few calibration rows, or a very wide table. That of a wide
+    table of numbers is Gaussian.
     """
-    few = len(schema.numbers) == 0 or len(calibration) < LEAST_CALIBRATION
-    if few or len(schema.modelled_positions) > MOST_COLUMNS:
+    if len(schema.numbers) == 0 or len(calibration) < LEAST_CALIBRATION:
+        return None
+    if (wide := is_wide(schema)) and (schema.categories or len(schema.numbers) > MOST_NUMBERS):
         return None
     some = reference.take(np.sort(rng.permutation(len(reference))[:MOST_FITTED]))
-    field = learn_field(some, schema, rng, penalty=PENALTY, tol=TOLERANCE)
-    rows = calibration.take(rng.permutation(len(calibration))[:MOST_SURVEYED])
+    field = (
+        gaussian_field(some, schema, rng) if wide else learn_field(some, schema, rng, penalty=PENALTY, tol=TOLERANCE)
+    )
+    rows = calibration.take(rng.permutation(len(calibration))[: surveyed_rows(schema, MOST_VOTERS)])
     nobody = np.empty(0)
-    votes = Denoiser(field, nobody, nobody, nobody, 1, 0.0).votes(rows, np.zeros(rows.numbers.shape, dtype=bool))
+    votes = Denoiser(field, nobody, nobody, nobody, 1, 0.0).votes(rows, Damaged.nothing(rows))
     clean, half = (_mixed(_likelihoods(part[:, 1:])) for part in (votes, votes[: len(votes) // 2]))
     natural = 1 + int(np.flatnonzero(clean > NATURAL_SHARE).max())
     flips = _flip_rates(field, rows, SIGMAS[0])
     return Denoiser(field, clean, half, votes, natural, float(flips.mean()) if flips.size else 0.0)
+
+
+def is_wide(schema: Schema) -> bool:
+    """Whether a table has too many columns for a field that is learnt by pairs."""
+    return len(schema.modelled_positions) > MOST_COLUMNS
+
+
+def surveyed_rows(schema: Schema, most: int = MOST_SURVEYED) -> int:
+    """How many rows are asked for their votes."""
+    return min(most, max(LEAST_ROWS, MOST_VOTES // len(schema.modelled_positions)))
 
 
 def given_noise(schema: Schema, given: Mapping[str, float]) -> TableNoise:
@@ -251,31 +289,46 @@ def given_noise(schema: Schema, given: Mapping[str, float]) -> TableNoise:
     return TableNoise(np.empty(0), levels.sigma, levels.flip, True, 0.0, 0.0)
 
 
-def damaged_rows(p_values: Floats, rate: float = DAMAGED_FDR) -> float:
-    """The largest p-value up to which at most `rate` of the rows are expected to be noisy only (Storey).
+def damaged_rows(p_values: Floats) -> float:
+    """The p-value up to which noisy rows are damaged besides: of those below it at most a share of DAMAGED_FDR is expected to
+    be noisy only (Storey). If they are less than MUCH of all rows, chance and heavy tails may make as many: then the share
+    must be RARELY.
 
-    >>> damaged_rows(np.array([0.001, 0.002, 0.003, 0.6, 0.8]), 0.25)
+    >>> damaged_rows(np.array([0.001, 0.002, 0.003, 0.6, 0.8]))
     0.003
+    >>> damaged_rows(np.linspace(0.01, 1.0, 100))
+    0.0
     """
     rising = np.sort(p_values)
-    noisy_only = min(1.0, (2.0 * float((rising > 0.5).sum()) + 1.0) / max(rising.size, 1))
-    expected = noisy_only * rising * rising.size / np.arange(1, rising.size + 1)
-    passed = np.flatnonzero(expected <= rate)
-    return float(rising[passed[-1]]) if passed.size else 0.0
+    rank = np.arange(1, rising.size + 1)
+    noisy_only = min(1.0, (2.0 * float((rising > 0.5).sum()) + 1.0) / max(rising.size, 1)) * rising * rising.size
+    for rate, least in ((DAMAGED_FDR, MUCH * rising.size), (RARELY, 0.0)):
+        passed = np.flatnonzero(noisy_only <= rate * rank)
+        if passed.size and rank[passed[-1]] - noisy_only[passed[-1]] >= least:
+            return float(rising[passed[-1]])
+    return 0.0
 
 
-def outweighed(sigma: float, damaged: float) -> bool:
-    """Weak noise (`sigma` sds) amid much other damage (share of noisy rows): mending cells does more good than denoising.
+def _independent(shares: Floats) -> Floats:
+    """Shares of the stories when damage does not choose rows by their noise: of damaged rows as many are noisy as of others.
 
-    >>> outweighed(0.2, 0.3), outweighed(0.2, 0.05), outweighed(0.5, 0.3)
-    (True, False, False)
+    >>> _independent(np.array([0.1, 0.2, 0.3, 0.4])).round(3)
+    array([0.1  , 0.025, 0.375, 0.5  ])
     """
-    return sigma < WEAK and damaged > MUCH
+    noisy = shares[2:].sum() / (shares[0] + shares[2:].sum())
+    out = shares * np.where(np.arange(shares.size) < 2, 1.0, 1.0 + shares[1] * noisy / shares[2:].sum())
+    out[1] *= 1.0 - noisy
+    return out
 
 
 def nil_noise(schema: Schema, gain: float = 0.0, floor: float = 0.0) -> TableNoise:
     """No noise: what a survey gained did not pass the floor."""
     return TableNoise(np.empty(0), np.zeros(len(schema.numbers)), np.zeros(len(schema.categories)), False, gain, floor)
+
+
+def _heard(gains: Floats) -> Floats:
+    """The votes of all numbers of a row together."""
+    return np.asarray(np.clip(gains, -LOUDEST, LOUDEST).sum(axis=1))
 
 
 def _likelihoods(votes: Floats) -> Floats:

@@ -2,8 +2,8 @@
 
 `Mender` joins what the restorer learnt; `mend` takes rows through it. Cells are the modelled ones, in table order.
 
-A table that is noisy throughout is another world: there the experts' calibration is learnt anew from calibration rows with
-the same noise (`Mender.for_table`), so that a noisy row is not damaged by that alone, and its believed cells are denoised.
+A table that is noisy throughout is another world. Its evidence is learnt anew from reference and calibration rows with the
+same noise (`Mender.noisy_evidence`), so that a noisy row is not damaged by that alone; then its believed cells are denoised.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.constraints import Constraints
-from goldseam.denoising import Denoiser, TableNoise
+from goldseam.denoising import Damaged, Denoiser, TableNoise, damaged_rows
 from goldseam.discovery import FineCells
 from goldseam.errors import ParameterError
-from goldseam.evidence import Evidence, Findings, Repairs, recalibrate
+from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
 from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
 from goldseam.outside import Outside
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import CAUSES
-from goldseam.separation.encoding import to_values
+from goldseam.separation.encoding import to_blocks, to_values
 from goldseam.separation.reference import Reference
+from goldseam.witnesses import fit_tree_witness
 
 __all__ = ["Levels", "Mended", "Mender", "Policy", "joined"]
 
@@ -38,6 +39,7 @@ MISSING_CELL, CORRUPT, NOISE, UNSEEN_CELL, REFUSED = range(len(CAUSES))
 N_DONORS: Final = 3
 RARE: Final = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
 DOUBT: Final = 0.3  # probability of damage from which a number of a noisy row does not help to predict others
+NATURAL_DOUBT: Final = 0.5  # the same for one that its column may have by nature
 Action = Literal["repair", "flag", "quarantine"]
 ACTIONS: Final = ("repair", "flag", "quarantine")
 
@@ -170,17 +172,42 @@ class Mender:
         return lambda blocks: self.mend(blocks, levels, noisy)
 
     def noisy_evidence(self, noise: TableNoise) -> Evidence:
-        """The evidence for rows with this noise; the last one is kept."""
+        """The evidence for rows with this noise: the Gaussian expert and the tree; the last one is kept."""
         assert self.denoiser is not None
         kept = vars(self).setdefault("_last_noisy", {})
         key = (noise.shares.tobytes(), noise.sigma.tobytes(), noise.flip.tobytes())
         if key not in kept:
             rng = np.random.default_rng(self.denoiser.field.seed)
-            rows = self.denoiser.add_noise(self.calibration, noise, rng)
+            clean = to_blocks(self.reference.values, self.schema), self.calibration
+            reference, calibration = (self.denoiser.add_noise(rows, noise, rng) for rows in clean)
+            prior = self.evidence.prior
             kept.clear()
-            kept[key] = recalibrate(self.evidence, rows, self.coverage, rng)
+            kept[key] = fit_evidence(
+                reference, calibration, self.schema, boosted=False, prior=prior, coverage=self.coverage, rng=rng,
+                witnesses=(fit_tree_witness(reference, self.schema, prior.grid, rng),),
+            )  # fmt: skip
         evidence: Evidence = kept[key]
         return evidence
+
+    def damaged_besides(
+        self, blocks: Blocks, damaged: Damaged, noise: TableNoise, n_jobs: int | None
+    ) -> tuple[Damaged, float]:
+        """Which numbers the evidence for noisy rows doubts, and the p-value up to which noisy rows are damaged besides."""
+        assert self.denoiser is not None
+        found = self.noisy_evidence(noise).judge(blocks, n_jobs)
+        loud = self.denoiser.levels_of_rows(blocks, damaged, noise) > 0
+        limit = damaged_rows(found.row_p_values[loud])
+        doubted = self._doubted(found, blocks, limit)[:, self.evidence.layout.number_cells]
+        return replace(damaged, noisy=doubted), limit
+
+    def _doubted(self, found: Findings, blocks: Blocks, limit: float) -> Flags:
+        """Numbers, of rows with a p-value up to the limit, that neither noise nor a heavy tail explains."""
+        layout = self.evidence.layout
+        doubt = np.where(found.natural, NATURAL_DOUBT, DOUBT)
+        doubted = (found.probabilities > doubt) & ~layout.unusable(blocks)
+        doubted &= (found.row_p_values <= limit)[:, None]
+        doubted[:, layout.category_cells] = False
+        return np.asarray(doubted)
 
     def hidden(self, found: Findings) -> Flags:
         """Numbers that the evidence distrusts: those of flagged rows with even odds of damage, at most three fifths."""
@@ -196,12 +223,14 @@ class Mender:
         found, repairs = self._judged(self.evidence, blocks, levels.cell_p_value)
         loud = np.zeros(len(blocks), dtype=bool)
         if noisy is not None and self.denoiser is not None and levels.noise is not None:
-            level = self.denoiser.levels_of_rows(blocks, self.hidden(found), levels.noise)
+            besides = noisy.findings(noisy.rows(blocks))
+            besides = replace(besides, suspect=self._doubted(besides, blocks, levels.noise.damaged_p_value))
+            damaged = Damaged(self.hidden(found), besides.suspect[:, self.evidence.layout.number_cells])
+            level = self.denoiser.levels_of_rows(blocks, damaged, levels.noise)
             loud = level > 0
-            if loud.any():
-                rows = np.flatnonzero(loud)
-                parts = self._denoised(noisy, blocks.take(rows), level[rows], levels.noise)
-                found, repairs = _patched(found, parts[0], rows), _patched(repairs, parts[1], rows)
+            rows = np.flatnonzero(loud)
+            denoised = self._denoised(blocks.take(rows), level[rows], levels.noise, damaged.noisy[rows])
+            found, repairs = _patched(found, besides.take(rows), rows), _patched(repairs, denoised, rows)
         return self._decided(blocks, found, repairs, loud, by_cell=by_cell)
 
     def _judged(self, evidence: Evidence, blocks: Blocks, cell_p_value: float | None) -> tuple[Findings, Repairs]:
@@ -215,20 +244,13 @@ class Mender:
         repairs = evidence.repairs(blocks, rows, found)
         return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)
 
-    def _denoised(self, evidence: Evidence, blocks: Blocks, level: Ints, noise: TableNoise) -> tuple[Findings, Repairs]:
-        """Noisy rows: numbers that noise does not explain are suspect; everything, gaps too, is as the denoiser believes it
-        without those."""
+    def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, doubted: Flags) -> Repairs:
+        """Noisy rows as the denoiser believes them without the numbers that noise does not explain; gaps too."""
         assert self.denoiser is not None
-        layout = evidence.layout
-        found = evidence.findings(evidence.rows(blocks))
-        doubted = (found.probabilities > DOUBT) & ~layout.unusable(blocks)
-        doubted &= (found.row_p_values <= noise.damaged_p_value)[:, None]
-        doubted[:, layout.category_cells] = False
-        clean = self.denoiser.restore(blocks, level, noise, doubted[:, layout.number_cells], self.coverage)
+        clean = self.denoiser.restore(blocks, level, noise, doubted, self.coverage)
         same = clean.blocks.numbers == blocks.numbers
-        changed = layout.join(~same, clean.blocks.codes != blocks.codes)
-        repairs = Repairs(clean.blocks, changed, np.zeros(changed.shape, dtype=bool), clean.low, clean.high)
-        return replace(found, suspect=doubted), repairs
+        changed = self.evidence.layout.join(~same, clean.blocks.codes != blocks.codes)
+        return Repairs(clean.blocks, changed, np.zeros(changed.shape, dtype=bool), clean.low, clean.high)
 
     def _decided(self, blocks: Blocks, found: Findings, repairs: Repairs, loud: Flags, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.

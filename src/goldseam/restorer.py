@@ -26,7 +26,7 @@ from goldseam import model_file
 from goldseam.audit import Audit, Outcome, audit
 from goldseam.constraints import Constraints
 from goldseam.contamination import Belief, features, judge_each_other
-from goldseam.denoising import Denoiser, TableNoise, damaged_rows, fit_denoiser, given_noise, nil_noise, outweighed
+from goldseam.denoising import Damaged, Denoiser, TableNoise, fit_denoiser, given_noise, is_wide, surveyed_rows
 from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells, rehearsed_power
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import CalibrationWarning, InputError, ParameterError
@@ -48,7 +48,6 @@ __all__ = ["Levels", "Restorer"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SURVEYED: Final = 1000
 SOURCES: Final = ("conditional", "boosted", "field", "tree")
 EXPERTS: Final = {"Gaussian": "conditional", "Boosted": "boosted", "UnitSource": "field"}
 SCOPE: Final = "rows exchangeable with the reference; on average over reference and incoming rows"
@@ -93,7 +92,8 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         Most states of a category.
     denoise : {"auto", False} or mapping of column to level, default "auto"
         "auto" lets `restore` and `survey` look whether rows of a table are noisy throughout, more than clean calibration
-        rows ever seemed, and then draws the cells of noisy rows in to what the mixed field believes (up to 100 columns).
+        rows ever seemed, and then draws the cells of noisy rows in to what the mixed field believes (up to 100 columns; up
+        to 400 where all are numbers: then a Gaussian field).
         A mapping gives standard deviations in own units and flip rates of categories. `transform`, which sees every row
         alone, acts on given levels only.
     audit : bool, default True
@@ -254,7 +254,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     ) -> dict[str, Any]:
         """Which experts the evidence is to have."""
         if self.method == "auto":
-            return {"choose": True, "sources": [] if denoiser is None else [denoiser.field]}
+            return {"choose": True, "sources": [] if denoiser is None or is_wide(schema) else [denoiser.field]}
         wanted = set(self.method)
         field = [] if "field" not in wanted else [denoiser.field if denoiser else learn_field(reference, schema, rng)]
         return {"gaussian": "conditional" in wanted, "boosted": "boosted" in wanted, "sources": field}
@@ -437,7 +437,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def _levels_of(self, batches: Iterable[Blocks], *, noise: bool = False) -> Levels:
         """One pass over a table: its FDR threshold, and with `noise` its noise, from a sample of its rows."""
         evidence, fine = self.mender_.evidence, self.mender_.fine
-        counts, sample = count_p_values(np.empty(0)), RowSample(SURVEYED)
+        counts, sample = count_p_values(np.empty(0)), RowSample(surveyed_rows(self.schema_))
         noise = noise and self.denoise == "auto" and self.mender_.denoiser is not None
         by_cell = self.error_control == "fdr"
         for blocks in batches if by_cell or noise else ():
@@ -452,22 +452,20 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         return Levels(benjamini_hochberg(counts, self.alarm_rate) if by_cell else None, found)
 
     def _noise_of(self, rows: Blocks) -> TableNoise:
-        denoiser = self.mender_.denoiser
-        assert denoiser is not None
-        found = denoiser.survey(rows, np.zeros(rows.numbers.shape, dtype=bool))
-        if not found.acts:
-            return found
-        hidden = self.mender_.hidden(self.mender_.evidence.judge(rows, self.n_jobs))
-        found = denoiser.survey(rows, hidden)
-        if not found.acts:
-            return found
-        loud = np.flatnonzero(denoiser.levels_of_rows(rows, hidden, found) > 0)
-        p_values = self.mender_.noisy_evidence(found).judge(rows.take(loud), self.n_jobs).row_p_values
-        limit = damaged_rows(p_values)
-        level = float((found.sigma / denoiser.field.scale).max(initial=0.0))
-        if outweighed(level, float((p_values <= limit).mean())):
-            return nil_noise(self.schema_, found.gain, found.floor)
-        return replace(found, damaged_p_value=limit)
+        """The noise of some rows, surveyed anew each time that more is known of the cells that are damaged besides."""
+        mender, damaged = self.mender_, Damaged.nothing(rows)
+        assert mender.denoiser is not None
+        found = mender.denoiser.survey(rows, damaged)
+        if found.acts:
+            damaged = replace(damaged, clean=mender.hidden(mender.evidence.judge(rows, self.n_jobs)))
+            found = mender.denoiser.survey(rows, damaged)
+        if found.acts:
+            damaged = mender.damaged_besides(rows, damaged, found, self.n_jobs)[0]
+            found = mender.denoiser.survey(rows, damaged)
+        if found.acts:
+            limit = mender.damaged_besides(rows, damaged, found, self.n_jobs)[1]
+            found = replace(found, damaged_p_value=limit)
+        return found
 
     def _given_noise(self) -> TableNoise | None:
         return given_noise(self.schema_, self.denoise) if isinstance(self.denoise, Mapping) else None
@@ -593,5 +591,5 @@ def _cannot_denoise(schema: Schema, n_calibration: int) -> str:
     return (
         f"denoise gives noise levels, but no field could be learnt: {len(schema.numbers)} numbers among "
         f"{len(schema.modelled_positions)} columns and {n_calibration} calibration rows; at least 1 number, at most 100 "
-        "columns and at least 20 calibration rows are needed. Hint: denoise=False."
+        "columns (400 if all are numbers) and at least 20 calibration rows are needed. Hint: denoise=False."
     )

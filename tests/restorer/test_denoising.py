@@ -107,6 +107,28 @@ def test_noise_and_gross_errors_together(restorer: Restorer) -> None:
     assert error(result.table).sum() < 0.1 * error(table).sum()
 
 
+def test_runs_of_wrong_numbers_are_found_amid_noise(restorer: Restorer) -> None:
+    table, _ = noisy(1.0, sigma=0.2)
+    hit, shift = np.arange(0, 300, 2), 60
+    for name in ("x2", "x3"):  # those of another row
+        table.loc[hit, name] = np.roll(CLEAN[name].to_numpy(), shift)[hit]
+    result = restorer.restore(table)
+    assert result.facts["noise"]["x2"]["value"] == pytest.approx(0.2 * REFERENCE["x2"].std(), rel=0.5)
+    assert error(result.table)[hit].sum() < 0.5 * error(table)[hit].sum()
+
+
+def test_wide_tables_of_numbers_are_denoised_by_a_gaussian_field(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 5)) @ rng.normal(size=(5, 120)) + 0.1 * rng.normal(size=(400, 120))
+    model = Restorer(method=["conditional"], audit=False, random_state=0).fit(rows[:300])
+    dirty = rows[300:] + 1.0 * rng.normal(size=(100, 120))
+    result = model.restore(dirty)
+    assert np.square(result.table - rows[300:]).sum() < 0.2 * np.square(dirty - rows[300:]).sum()
+    model.save(tmp_path / "wide.seam")
+    assert np.array_equal(gs.load(tmp_path / "wide.seam").restore(dirty).table, result.table)
+    assert not model.survey([rows[300:]]).noise.acts
+
+
 def test_saved_models_denoise_the_same(restorer: Restorer, tmp_path: Path) -> None:
     table, _ = noisy(0.7)
     restorer.save(tmp_path / "model.seam")
@@ -146,9 +168,11 @@ def test_noise_of_another_table_is_added_as_described() -> None:
 
 def test_rows_damaged_besides_are_told_by_their_p_values() -> None:
     rng = np.random.default_rng(0)
-    assert damaged_rows(rng.random(500), 0.5) < 0.02
+    assert damaged_rows(rng.random(500)) < 0.02
     mixed = np.concatenate([rng.random(250), 0.01 * rng.random(250)])
-    assert damaged_rows(mixed, 0.25) > 0.1
+    assert damaged_rows(mixed) > 0.1
+    few = np.concatenate([rng.random(490), 0.001 * rng.random(10)])
+    assert 0.0009 < damaged_rows(few) < 0.01
     assert damaged_rows(np.empty(0)) == 0.0
 
 

@@ -15,7 +15,7 @@
 """
 
 from goldseam.conditional.source import CellPrediction, CellSource
-from goldseam.evidence.fitting import Practice, fit_evidence, learn_evidence, recalibrate
+from goldseam.evidence.fitting import Practice, fit_evidence, learn_evidence
 from goldseam.evidence.interface import UnitExpert, Witness
 from goldseam.evidence.model import Evidence, Findings, Repairs
 from goldseam.evidence.prior import Prior
@@ -32,5 +32,4 @@ __all__ = [
     "Witness",
     "fit_evidence",
     "learn_evidence",
-    "recalibrate",
 ]

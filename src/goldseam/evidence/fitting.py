@@ -34,7 +34,7 @@ from goldseam.evidence.repair import WHOLE, Repairer, fit_reach, fit_repairer, f
 from goldseam.evidence.selection import choose_experts
 from goldseam.schema import Blocks, Schema
 
-__all__ = ["Practice", "fit_evidence", "learn_evidence", "recalibrate"]
+__all__ = ["Practice", "fit_evidence", "learn_evidence"]
 
 MASKED_COPIES = 3
 FOLDS = 5
@@ -103,13 +103,6 @@ def learn_evidence(
     )
     blank = _with_those_that_pay(blank, calibration, rng) if choose else blank
     return _calibrated(blank, calibration, witnesses, coverage, rng, damaged)
-
-
-def recalibrate(evidence: Evidence, calibration: Blocks, coverage: float, rng: np.random.Generator) -> Evidence:
-    """The same experts for a world in which no row is clean: every row counts as flagged, and what findings and repairs of
-    its cells are worth is learnt anew from calibration rows of that world."""
-    witnesses = [statement.witness for statement in evidence.statements]
-    return _calibrated(replace(evidence, statements=(), alarm_rate=1.0), calibration, witnesses, coverage, rng)[0]
 
 
 def _as_source(source: CellSource | UnitExpert, marginals: Marginals, layout: Layout) -> CellSource:

@@ -56,6 +56,10 @@ class Findings:
     natural: NDArray[np.bool_]
     context: Floats
 
+    def take(self, rows: Ints) -> Findings:
+        """Those of some rows."""
+        return Findings(*(column[rows] for column in vars(self).values()))
+
 
 @dataclass(frozen=True)
 class Repairs:
@@ -179,7 +183,7 @@ class Evidence:
     def repairs(self, blocks: Blocks, rows: Rows, found: Findings) -> Repairs:
         """Repair suspect cells of flagged rows and fill gaps. Rows that need neither are not predicted at all."""
         need = np.flatnonzero(found.flagged | rows.missing.any(1))
-        part = Findings(*(column[need] for column in vars(found).values()))
+        part = found.take(need)
         mended = self.mend(rows, np.where(part.flagged[:, None], part.cell_scores, -np.inf), need)
         done = self._moved(blocks.take(need), rows.missing[need], part, mended)
         fixed = Blocks(blocks.numbers.copy(), blocks.codes.copy())

@@ -2,7 +2,7 @@
 
 from goldseam.field.estimator import RandomMixedField
 from goldseam.field.levels import NoiseLevels, given_levels
-from goldseam.field.model import Denoised, Field, learn_field
+from goldseam.field.model import Denoised, Field, gaussian_field, learn_field
 from goldseam.field.posterior import FieldPosterior, Pooled, pool
 from goldseam.field.potentials import Edge
 
@@ -14,6 +14,7 @@ __all__ = [
     "NoiseLevels",
     "Pooled",
     "RandomMixedField",
+    "gaussian_field",
     "given_levels",
     "learn_field",
     "pool",

@@ -1,8 +1,8 @@
 """A learnt field over encoded rows: what the estimator and the restorer share.
 
-`learn_field` makes a `Field` from reference blocks; a `Field` holds arrays and words only, so that a model file can
-keep it, and every method reads it without changing it, so that threads may share it. All methods but `estimate_noise`
-work row by row: a row's answer depends on the field, the noise levels and that row.
+`learn_field` makes a `Field` from reference blocks, `gaussian_field` one of many numbers in closed form. A `Field` holds
+arrays and words only, so that a model file can keep it, and every method reads it without changing it, so that threads may
+share it. All methods but `estimate_noise` work row by row: a row's answer depends on the field, the noise levels and that row.
 
 | question | method |
 |---|---|
@@ -33,7 +33,7 @@ from goldseam.field.posterior import AtomShape, FieldPosterior
 from goldseam.field.potentials import Layout, Potentials
 from goldseam.schema import UNSEEN, Blocks, Column, Kind, Schema
 
-__all__ = ["Denoised", "Field", "learn_field"]
+__all__ = ["Denoised", "Field", "gaussian_field", "learn_field"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -370,6 +370,25 @@ def learn_field(
     return Field(
         schema, center, scale, learnt.field, emission.Atoms.of(u, rows.weights), rows.frequencies, measured, marginals,
         inference, seed, learnt.c, learnt.value, learnt.n_iter, learnt.converged, learnt.last_change,
+    )  # fmt: skip
+
+
+def gaussian_field(blocks: Blocks, schema: Schema, rng: np.random.Generator) -> Field:
+    """A field of numbers alone whose precision is that of the shrunken covariance (Ledoit and Wolf), for tables so wide that
+    learning by pairs takes long; blanks count as means."""
+    from sklearn.covariance import ledoit_wolf
+
+    n, m = blocks.numbers.shape
+    center, scale = _standard(blocks.numbers, np.ones(n))
+    u = (blocks.numbers - center) / scale
+    covariance, shrinkage = ledoit_wolf(np.nan_to_num(u), assume_centered=True)
+    none = np.empty(0)
+    potentials = Potentials(
+        np.linalg.inv(covariance), np.zeros(m), np.empty((m, 0)), none, np.empty((0, 0)), np.zeros(1, dtype=np.int64)
+    )
+    return Field(
+        schema, center, scale, potentials, emission.Atoms.of(u, np.full(n, 1.0 / n)), none, None, "empirical", "lbp",
+        int(rng.integers(2**31 - 1)), float(shrinkage), float("nan"), 0, True, 0.0,
     )  # fmt: skip
 
 
