@@ -283,10 +283,10 @@ def surveyed_rows(schema: Schema, most: int = MOST_SURVEYED) -> int:
     return min(most, max(LEAST_ROWS, MOST_VOTES // len(schema.modelled_positions)))
 
 
-def given_noise(schema: Schema, given: Mapping[str, float]) -> TableNoise:
+def given_noise(schema: Schema, given: Mapping[str, float], damaged_p_value: float = 0.0) -> TableNoise:
     """Noise that the user knows: standard deviations in own units and flip rates by column."""
     levels = given_levels(schema, given)
-    return TableNoise(np.empty(0), levels.sigma, levels.flip, True, 0.0, 0.0)
+    return TableNoise(np.empty(0), levels.sigma, levels.flip, True, 0.0, 0.0, damaged_p_value)
 
 
 def damaged_rows(p_values: Floats) -> float:

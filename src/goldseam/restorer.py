@@ -468,7 +468,9 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         return found
 
     def _given_noise(self) -> TableNoise | None:
-        return given_noise(self.schema_, self.denoise) if isinstance(self.denoise, Mapping) else None
+        if not isinstance(self.denoise, Mapping):
+            return None
+        return given_noise(self.schema_, self.denoise, damaged_p_value=self.alarm_rate)
 
     def _in_schema(self, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
         out = np.zeros((len(cells), len(self.schema_.columns)), dtype=bool)

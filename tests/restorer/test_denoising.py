@@ -94,6 +94,9 @@ def test_given_levels_are_used_as_they_are_even_by_transform() -> None:
     assert error(result.table).sum() < 0.7 * error(table).sum()
     columns = model.feature_names_in_
     assert model.transform(table[columns])["x2"].equals(result.table["x2"])
+    hit = np.arange(0, 300, 5)
+    table.loc[hit, "x3"] += 12.0
+    assert error(model.transform(table[columns])).sum() < 0.2 * error(table).sum()
 
 
 def test_noise_and_gross_errors_together(restorer: Restorer) -> None:
