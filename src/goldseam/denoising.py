@@ -2,11 +2,12 @@
 
 A damaged cell is odd by itself; noise is a little of it in every cell. The field predicts each number from the others
 of its row under several stories, and every cell votes for or against each of them by its log density; no cell may say
-more than `LOUDEST`, so that a few bad cells cannot make a row noisy.
+more than `LOUDEST`, so that a few bad cells cannot make a row noisy. Both kinds of rows may have damaged cells besides
+(`Damaged`), drawn from anywhere: those that the evidence for clean rows distrusts, or that for noisy rows.
 
 ===========================================================  ==========================================================
 row is clean                                                 sum_k c_k exp V_k, c learnt on clean calibration rows
-some cells are damaged, the rest is clean                    those that the evidence distrusts, drawn from anywhere
+some cells are damaged, the rest is clean                    exp V_damaged
 all numbers have noise of k standard deviations              V_k = sum of clip(log p_k - log p_clean)
 ===========================================================  ==========================================================
 
