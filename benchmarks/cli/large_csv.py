@@ -165,7 +165,8 @@ def main(quick: bool) -> None:
     notes = (
         "Ratio = (polars + model) / restore, one machine, one run. The model's own time is that of `Restorer.restore` on "
         f"{min(n_rows, SAMPLED):,} typed rows in memory, scaled to all rows, before and after the restore; the restore's own "
-        "survey of the table does not count for it. `default` is what `goldseam fit` makes, `fast` the cheapest model (`--method conditional`), beside "
-        "which reading and writing weigh most. Rows, order and all cells outside the seam were compared with the input."
+        "survey of the table does not count for it. `default` is what `goldseam fit` makes, `fast` the cheapest model "
+        "(`--method conditional`), beside which reading and writing weigh most. Rows, order and all cells outside the seam "
+        "were compared with the input."
     )
     write_results("cli-large_csv", rows, title="A large CSV on the command line", notes=notes, quick=quick)
