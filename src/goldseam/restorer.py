@@ -36,7 +36,7 @@ from goldseam.field import learn_field
 from goldseam.mending import Levels, Mended, Mender, Policy, joined
 from goldseam.outside import fit_outside
 from goldseam.record import facts_of, histograms, promise, seam_of
-from goldseam.sampling import LEAST_ROWS, RowSample, check_reference, donor_reference, split_rows
+from goldseam.sampling import LEAST_ROWS, RowSample, check_reference, donor_reference, donor_rows, split_rows
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import Restoration
 from goldseam.tables import Table
@@ -193,7 +193,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         fitting, calibration, held_out = split_rows(np.flatnonzero(belief.used), rng, self.audit)
         fitting, held_out = (part[belief.sure[part]] for part in (fitting, held_out))
         self.mender_ = self._learn(blocks, schema, fitting, calibration, belief.damaged, rng)
-        self.reference_rows_ = fitting[: len(self.mender_.reference)]
+        self.reference_rows_ = fitting[donor_rows(fitting.size)]
         self.histograms_ = histograms(blocks.take(fitting), schema)
         self.offset_ = -_row_threshold(self.mender_.evidence, self.alarm_rate)
         self.row_counts_ = {

@@ -13,7 +13,7 @@ from goldseam.separation.encoding import category_columns, learn_scaling, to_val
 from goldseam.separation.reference import Reference
 from goldseam.separation.tree import AttributeTree
 
-__all__ = ["RowSample", "check_reference", "donor_reference", "split_rows"]
+__all__ = ["RowSample", "check_reference", "donor_reference", "donor_rows", "split_rows"]
 
 Ints = NDArray[np.int64]
 
@@ -48,9 +48,18 @@ def split_rows(rows: Ints, rng: np.random.Generator, audited: bool) -> tuple[Int
     return np.sort(order[n_calibration + n_audit :][:MOST_REFERENCE]), np.sort(order[:n_calibration]), np.sort(held_out)
 
 
+def donor_rows(n_rows: int, most: int = MOST_DONORS) -> Ints:
+    """Which reference rows are kept: all, or some spread evenly over a table that may be in order of time.
+
+    >>> donor_rows(10, most=4)
+    array([0, 3, 6, 9])
+    """
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64)
+
+
 def donor_reference(blocks: Blocks, schema: Schema) -> Reference:
-    """The first reference rows, laid out for the search of nearest ones."""
-    values = to_values(blocks.take(slice(0, MOST_DONORS)), schema)
+    """Reference rows laid out for the search of nearest ones."""
+    values = to_values(blocks.take(donor_rows(len(blocks))), schema)
     is_category = category_columns(schema)
     center, scale = learn_scaling(values, is_category, "robust")
     return Reference(values, AttributeTree.interval(values.shape[1]), center, scale, is_category)

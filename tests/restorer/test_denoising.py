@@ -132,6 +132,21 @@ def test_wide_tables_of_numbers_are_denoised_by_a_gaussian_field(tmp_path: Path)
     assert not model.survey([rows[300:]]).noise.acts
 
 
+def test_tables_in_order_of_time_are_judged_by_rows_of_all_times() -> None:
+    rng = np.random.default_rng(0)
+    rows = (
+        np.linspace(0.0, 50.0, 4000)[:, None]
+        + rng.normal(size=(4000, 1)) @ np.ones((1, 4))
+        + 0.1 * rng.normal(size=(4000, 4))
+    )
+    model = Restorer(method=["conditional"], audit=False, random_state=0).fit(rows)
+    assert model.reference_rows_.size == 2000
+    assert model.reference_rows_[-1] > 3990
+    late = rows[3500:] + 3.0 * rng.normal(size=(500, 4))
+    result = model.restore(late)
+    assert np.square(result.table - rows[3500:]).sum() < 0.5 * np.square(late - rows[3500:]).sum()
+
+
 def test_saved_models_denoise_the_same(restorer: Restorer, tmp_path: Path) -> None:
     table, _ = noisy(0.7)
     restorer.save(tmp_path / "model.seam")
