@@ -26,6 +26,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.covariance import ledoit_wolf
 
 from goldseam.field import Field, gaussian_field, given_levels, learn_field
 from goldseam.field.levels import NoiseLevels
@@ -262,9 +263,10 @@ def fit_denoiser(reference: Blocks, calibration: Blocks, schema: Schema, rng: np
     if (wide := is_wide(schema)) and (schema.categories or len(schema.numbers) > MOST_NUMBERS):
         return None
     some = reference.take(np.sort(rng.permutation(len(reference))[:MOST_FITTED]))
-    field = (
-        gaussian_field(some, schema, rng) if wide else learn_field(some, schema, rng, penalty=PENALTY, tol=TOLERANCE)
-    )
+    if wide:
+        field = gaussian_field(some, schema, rng, lambda u: ledoit_wolf(u, assume_centered=True)[0])
+    else:
+        field = learn_field(some, schema, rng, penalty=PENALTY, tol=TOLERANCE)
     rows = calibration.take(rng.permutation(len(calibration))[: surveyed_rows(schema, MOST_VOTERS)])
     nobody = np.empty(0)
     votes = Denoiser(field, nobody, nobody, nobody, 1, 0.0).votes(rows, Damaged.nothing(rows))

@@ -69,7 +69,7 @@ def _helper() -> subprocess.Popen[bytes] | None:
 
 
 def mend_a_few_rows() -> None:
-    """Fit and restore a small mixed table with the experts that need no field."""
+    """Fit and restore a small mixed table with all that needs no field; noisy tables need the tree."""
     import numpy as np
     import polars as pl
 
@@ -79,8 +79,8 @@ def mend_a_few_rows() -> None:
     numbers = rng.normal(size=(40, 1)) + 0.1 * rng.normal(size=(40, 3))
     clean = pl.DataFrame(numbers, schema=["a", "b", "c"]).with_columns(d=np.where(numbers[:, 0] > 0, "high", "low"))
     damaged = clean[:20].with_columns(a=pl.lit(9.0), b=pl.lit(None, pl.Float64))
-    restorer = Restorer(method=["conditional", "boosted"], denoise=False, audit=False, random_state=0)
-    restorer.fit(clean).restore(damaged)
+    for method in (["conditional", "boosted"], ["conditional", "tree"]):
+        Restorer(method=method, denoise=False, audit=False, random_state=0).fit(clean).restore(damaged)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ share it. All methods but `estimate_noise` work row by row: a row's answer depen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -373,22 +374,22 @@ def learn_field(
     )  # fmt: skip
 
 
-def gaussian_field(blocks: Blocks, schema: Schema, rng: np.random.Generator) -> Field:
-    """A field of numbers alone whose precision is that of the shrunken covariance (Ledoit and Wolf), for tables so wide that
-    learning by pairs takes long; blanks count as means."""
-    from sklearn.covariance import ledoit_wolf
-
+def gaussian_field(
+    blocks: Blocks, schema: Schema, rng: np.random.Generator, covariance: Callable[[Array], Array]
+) -> Field:
+    """A field of numbers alone whose precision is the inverse of the `covariance` of standardised rows, which must be definite:
+    for tables so wide that learning by pairs takes long. Blanks count as means."""
     n, m = blocks.numbers.shape
     center, scale = _standard(blocks.numbers, np.ones(n))
     u = (blocks.numbers - center) / scale
-    covariance, shrinkage = ledoit_wolf(np.nan_to_num(u), assume_centered=True)
+    precision: Array = np.asarray(np.linalg.inv(covariance(np.nan_to_num(u))), dtype=np.float64)
     none = np.empty(0)
     potentials = Potentials(
-        np.linalg.inv(covariance), np.zeros(m), np.empty((m, 0)), none, np.empty((0, 0)), np.zeros(1, dtype=np.int64)
+        precision, np.zeros(m), np.empty((m, 0)), none, np.empty((0, 0)), np.zeros(1, dtype=np.int64)
     )
     return Field(
         schema, center, scale, potentials, emission.Atoms.of(u, np.full(n, 1.0 / n)), none, None, "empirical", "lbp",
-        int(rng.integers(2**31 - 1)), float(shrinkage), float("nan"), 0, True, 0.0,
+        int(rng.integers(2**31 - 1)), 0.0, float("nan"), 0, True, 0.0,
     )  # fmt: skip
 
 
