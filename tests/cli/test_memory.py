@@ -60,7 +60,7 @@ def peak_bytes(*words: str, cwd: Path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "target"),
-    [("in.csv", "a.parquet"), ("in.csv", "a.arrow"), ("in.parquet", "b.parquet"), ("in.jsonl", "c.jsonl")],
+    [("in.csv", "a.parquet"), ("in.csv", "d.arrow"), ("in.parquet", "b.parquet"), ("in.jsonl", "c.jsonl")],
 )
 def test_a_restore_keeps_within_the_memory(work: Path, source: str, target: str) -> None:
     words = ("restore", source, "-m", "model.seam", "-o", target, "--memory", "500MB", "--quiet")
