@@ -28,7 +28,7 @@ from goldseam.constraints import Constraints
 from goldseam.contamination import Belief, features, judge_each_other
 from goldseam.denoising import Damaged, Denoiser, TableNoise, fit_denoiser, given_noise, is_wide, surveyed_rows
 from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells, rehearsed_power
-from goldseam.engines.local import map_row_blocks
+from goldseam.engines.local import map_row_blocks, rows_per_block
 from goldseam.errors import CalibrationWarning, InputError, ParameterError
 from goldseam.evidence import Evidence, Prior, learn_evidence
 from goldseam.explanation import Explanation, explain_row
@@ -410,8 +410,9 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
 
     def _mended(self, blocks: Blocks, levels: Levels) -> Mended:
         mend = self.mender_.for_table(levels)
+        size = rows_per_block(len(self.schema_.modelled_positions))
         mended = joined(
-            map_row_blocks(lambda rows: mend(blocks.take(rows)), len(blocks), n_jobs=self.n_jobs, block=512)
+            map_row_blocks(lambda rows: mend(blocks.take(rows)), len(blocks), n_jobs=self.n_jobs, block=size)
         )
         return mended.with_donors(self.reference_rows_)
 

@@ -114,3 +114,14 @@ def test_categories_missing_unseen_and_rare():
     assert ratio[:2] == pytest.approx([100 / 90.5 / 2, 100 / 9.5 / 2])
     assert ratio[2] == 1.0
     assert ratio[3] == pytest.approx(UNSEEN_SLAB * 100)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_scores_alone_are_those_of_the_whole_judgement(seed):
+    rng = np.random.default_rng(seed)
+    marginals = fit_marginals(
+        numbers(rng.normal(size=100), rng.integers(0, 5, 100), np.exp(rng.normal(size=100))), NO_LEVELS
+    )
+    rows = numbers(*(3.0 * rng.normal(size=(3, 50))))
+    rows.numbers[0] = [np.nan, 2.0, 1e6]
+    np.testing.assert_array_equal(marginals.z(rows.numbers), marginals.score(rows).z)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldseam.errors import InputError
+from goldseam.field.beliefs import groups_of
 from goldseam.field.inference import Noise, infer, leave_one_out, row_seeds, sample
 from goldseam.field.potentials import Layout, Potentials
 from tests.reference.field_enumeration import enumerate_row, random_field
@@ -122,12 +123,13 @@ def test_without_edges_each_cell_stands_alone(rng, method):
 
 
 @pytest.mark.parametrize("method", ["lbp", "structured", "mean-field", "gibbs"])
+@pytest.mark.parametrize("flip", [(0.1, 0.0, 0.3, 0.2), (0.0, 0.0, 0.0, 0.0)])
 @given(st.integers(0, 2**32 - 1))
-def test_a_row_does_not_see_its_neighbours(method, seed):
+def test_a_row_does_not_see_its_neighbours(method, flip, seed):
     rng = np.random.default_rng(seed)
     field = random_field(np.random.default_rng(1), 4, [2, 3, 5, 2])
     X, y = table(rng, field, 23, 0.3)
-    noise = Noise(np.array([0.2, 0.0, 0.5, 0.1]), np.array([0.1, 0.0, 0.3, 0.2]))
+    noise = Noise(np.array([0.2, 0.0, 0.5, 0.1]), np.array(flip))
     whole = infer(field, X, y, noise, method=method, frequencies=np.full(12, 0.3))
     rows = rng.permutation(23)[: rng.integers(1, 23)]
     part = infer(field, X[rows], y[rows], noise, method=method, frequencies=np.full(12, 0.3))
@@ -142,6 +144,29 @@ def test_threads_and_chunks_change_nothing(rng, monkeypatch):
     whole = infer(field, X, y, noise)
     monkeypatch.setattr("goldseam.field.inference.in_chunks.__defaults__", (37,))
     np.testing.assert_array_equal(infer(field, X, y, noise, n_jobs=2).Q, whole.Q)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_leave_one_out_of_a_row_does_not_see_its_neighbours(seed):
+    rng = np.random.default_rng(seed)
+    field = random_field(np.random.default_rng(1), 4, [2, 3, 5, 2])
+    X, y = table(rng, field, 60, 0.0)
+    hide_x, hide_y = rng.random(X.shape) < 0.2, rng.random(y.shape) < 0.2
+    whole = leave_one_out(field, X, y, hide_x, hide_y)
+    rows = rng.permutation(60)[: rng.integers(1, 60)]
+    for part, all_rows in zip(leave_one_out(field, X[rows], y[rows], hide_x[rows], hide_y[rows]), whole, strict=True):
+        np.testing.assert_array_equal(part, all_rows[rows])
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_rows_are_grouped_by_their_precisions(seed):
+    rng = np.random.default_rng(seed)
+    precision = rng.choice([0.0, 4.0, np.inf], (40, 3))
+    order, group, patterns = groups_of(precision)
+    np.testing.assert_array_equal(patterns[group], precision)
+    assert (np.diff(group[order]) >= 0).all()
+    assert len(patterns) == len(np.unique(precision, axis=0))
+    assert sorted(order) == list(range(40))
 
 
 def test_leave_one_out_is_exact_when_numbers_or_one_category_are_hidden(rng):

@@ -16,6 +16,7 @@ __all__ = [
     "gaussian_cells",
     "level_shares",
     "normal_quantile",
+    "normal_scores",
     "score_numbers",
     "unscore_numbers",
 ]
@@ -80,6 +81,44 @@ def _survival(excess, sigma, xi):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def _score_outside(x, bottom, top, tiny, sigma, xi):  # type: ignore[no-untyped-def]
+    """Normal score of a value beyond the reference's range."""
+    excess = (x - top) if x > top else (bottom - x)
+    score = normal_quantile(max(0.5 * tiny * _survival(excess, sigma, xi), _TAIL))
+    return -score if x > top else score
+
+
+@njit(nogil=True, cache=True)
+def _score_inside(x, k, knots, below, upto):  # type: ignore[no-untyped-def]
+    """Normal score of a value at knot k, or between it and the next."""
+    left = 0.5 * (upto[k] + below[k])
+    if knots[k] == x:
+        return normal_quantile(left)
+    share = (x - knots[k]) / (knots[k + 1] - knots[k])
+    right = 0.5 * (upto[k + 1] + below[k + 1])
+    return normal_quantile(left + share * (right - left))
+
+
+@njit(nogil=True, cache=True)
+def normal_scores(numbers, knots, below, upto, offsets, n_seen, tail_sigma, tail_xi):  # type: ignore[no-untyped-def]
+    """The scores z of `score_numbers` alone."""
+    n, m = numbers.shape
+    z = np.full((n, m), np.nan)
+    for j in range(m):  # one column after the other: its knots stay at hand
+        for i in range(n):
+            x, first, last = numbers[i, j], offsets[j], offsets[j + 1]
+            if np.isnan(x):
+                continue
+            if x > knots[last - 1] or x < knots[first]:
+                side = 1 if x > knots[last - 1] else 0
+                tiny = 1.0 / (n_seen[j] + 1.0)
+                z[i, j] = _score_outside(x, knots[first], knots[last - 1], tiny, tail_sigma[j, side], tail_xi[j, side])
+            else:
+                z[i, j] = _score_inside(x, _position(knots, first, last, x), knots, below, upto)
+    return z
+
+
+@njit(nogil=True, cache=True)
 def score_numbers(  # type: ignore[no-untyped-def]
     numbers,
     knots,
@@ -109,8 +148,8 @@ def score_numbers(  # type: ignore[no-untyped-def]
     high = np.full((n, m), np.nan)
     even = np.ones((n, m))
     far = np.ones((n, m))
-    for i in range(n):
-        for j in range(m):
+    for j in range(m):
+        for i in range(n):
             x = numbers[i, j]
             if np.isnan(x):
                 continue
@@ -123,19 +162,16 @@ def score_numbers(  # type: ignore[no-untyped-def]
                 side = 1 if x > top else 0
                 excess = (x - top) if side == 1 else (bottom - x)
                 sigma, xi = tail_sigma[j, side], tail_xi[j, side]
-                beyond = _survival(excess, sigma, xi)
-                mass = 0.5 * tiny * beyond
-                score = normal_quantile(max(mass, _TAIL))
-                z[i, j] = -score if side == 1 else score
-                dens = 0.5 * tiny * beyond / (sigma + xi * excess)
+                z[i, j] = _score_outside(x, bottom, top, tiny, sigma, xi)
+                dens = 0.5 * tiny * _survival(excess, sigma, xi) / (sigma + xi * excess)
                 even[i, j] = 0.0
                 far[i, j] = wide / max(dens, 1e-300)
                 continue
             k = _position(knots, first, last, x)
             levels = last - first
+            z[i, j] = _score_inside(x, k, knots, below, upto)
             if knots[k] == x:
                 p = upto[k] - below[k]
-                z[i, j] = normal_quantile(0.5 * (upto[k] + below[k]))
                 if discrete[j] or p > 2.5 * tiny:
                     low[i, j] = normal_quantile(below[k]) if below[k] > 0.0 else -40.0
                     high[i, j] = normal_quantile(upto[k]) if upto[k] < 1.0 else 40.0
@@ -143,11 +179,6 @@ def score_numbers(  # type: ignore[no-untyped-def]
                     even[i, j] = share / p
                     far[i, j] = min(share, resolution[j] * wide) / p
                     continue
-            else:
-                share = (x - knots[k]) / (knots[k + 1] - knots[k])
-                left = 0.5 * (upto[k] + below[k])
-                right = 0.5 * (upto[k + 1] + below[k + 1])
-                z[i, j] = normal_quantile(left + share * (right - left))
             if discrete[j]:
                 even[i, j] = 0.0
                 far[i, j] = 1.0 / levels / tiny
@@ -188,8 +219,8 @@ def unscore_numbers(mean, width, knots, below, upto, offsets, nodes, weights):  
     """E[x] in own units when the score is normal (mean, width): a quadrature over `nodes`."""
     n, m = mean.shape
     out = np.empty((n, m))
-    for i in range(n):
-        for j in range(m):
+    for j in range(m):
+        for i in range(n):
             total = 0.0
             for k in range(len(nodes)):
                 u = normal_cdf(mean[i, j] + width[i, j] * nodes[k])

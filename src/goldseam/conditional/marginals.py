@@ -103,6 +103,13 @@ class Marginals:
         )  # fmt: skip
         return Scores(z, low, high, even, far, blocks.codes, self.code_ratio(blocks.codes))
 
+    def z(self, numbers: Floats) -> Floats:
+        """Normal scores of numbers alone."""
+        return kernels.normal_scores(
+            np.ascontiguousarray(numbers), self.knots, self.below, self.upto, self.offsets, self.n_seen, self.tail_sigma,
+            self.tail_xi,
+        )  # fmt: skip
+
     def code_ratio(self, codes: NDArray[np.int32]) -> Floats:
         """Uniform over the levels / marginal, of category cells; one where nothing was observed."""
         out = np.ones(codes.shape)

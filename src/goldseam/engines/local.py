@@ -13,7 +13,9 @@ from typing import TypeVar
 
 from goldseam.errors import ParameterError
 
-__all__ = ["map_row_blocks", "n_threads"]
+__all__ = ["map_row_blocks", "n_threads", "rows_per_block"]
+
+CELLS_PER_BLOCK = 60_000  # few enough for the caches, many enough that the calls cost little
 
 Result = TypeVar("Result")
 
@@ -30,6 +32,15 @@ def n_threads(n_jobs: int | None) -> int:
         raise ParameterError("n_jobs must not be 0. Hint: None or 1 for one thread, -1 for all cores.")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def rows_per_block(n_columns: int) -> int:
+    """How many rows of so many columns to take at a time.
+
+    >>> rows_per_block(15), rows_per_block(256), rows_per_block(100_000)
+    (4000, 256, 256)
+    """
+    return min(4096, max(256, CELLS_PER_BLOCK // max(n_columns, 1)))
 
 
 def map_row_blocks(

@@ -69,13 +69,10 @@ class UnitSource:
             rows, withheld[:, self.layout.number_cells], withheld[:, self.layout.category_cells]
         )
         sd = np.sqrt(answer.variance)
-        center, low, high = (self._score(answer.mean + shift * sd, rows) for shift in (0.0, -1.0, 1.0))
+        center, low, high = (self.marginals.z(answer.mean + shift * sd) for shift in (0.0, -1.0, 1.0))
         levels = list(answer.category_probabilities.values())
         joined = np.concatenate(levels, axis=1) if levels else np.empty((len(row_of), 0))
         return CellPrediction(center, np.clip((high - low) / 2.0, *WIDTHS), joined)
-
-    def _score(self, numbers: Floats, rows: Blocks) -> Floats:
-        return self.marginals.score(Blocks(numbers, rows.codes)).z
 
 
 @runtime_checkable

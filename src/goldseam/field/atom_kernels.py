@@ -12,8 +12,32 @@ from goldseam.field.kernels import exp_all
 
 __all__ = ["empirical_rows"]
 
+FUSED = {"contract", "reassoc", "nnan", "nsz"}  # sums in vectors; the same for the same row, whatever its batch
 
-@njit(nogil=True, cache=True)
+
+@njit(nogil=True, cache=True, fastmath=FUSED)
+def _meet(own, wide, pull, cost, part, rest):  # type: ignore[no-untyped-def]
+    """What an observation of precision `own` does to atoms of variance `wide`: exponent -pull d² - cost, posterior mean
+    moved by `part` of the distance, posterior variance `rest`."""
+    for k in range(wide.shape[0]):
+        inflated = 1.0 + own * wide[k]
+        pull[k], cost[k] = 0.5 * own / inflated, 0.5 * np.log(inflated)
+        part[k], rest[k] = own * wide[k] / inflated, wide[k] / inflated
+
+
+@njit(nogil=True, cache=True, fastmath=FUSED)
+def _from_top(exponent, bits, K):  # type: ignore[no-untyped-def]
+    """exp(exponent - top) of the first K, in place; the top."""
+    top = exponent[0]
+    for k in range(1, K):
+        top = max(top, exponent[k])
+    for k in range(K):
+        exponent[k] = max(exponent[k] - top, -600.0)
+    exp_all(exponent, bits, K)
+    return top
+
+
+@njit(nogil=True, cache=True, fastmath=FUSED)
 def empirical_rows(  # type: ignore[no-untyped-def]
     X, precision, group, centre, spread, atoms, log_share, widths, starts, background, epsilon,
     mean, variance, genuine, log_density,
@@ -28,64 +52,47 @@ def empirical_rows(  # type: ignore[no-untyped-def]
     for s in range(X.shape[1]):
         size = max(size, starts[s + 1] - starts[s])
     prior, weight, bits = np.empty(size), np.empty(size), np.empty(size, dtype=np.int64)
-    for i in range(X.shape[0]):
-        for s in range(X.shape[1]):
+    pull, cost, part, rest = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    for s in range(X.shape[1]):  # one column after the other: its atoms stay at hand
+        a, base = atoms[starts[s] : starts[s + 1]], log_share[starts[s] : starts[s + 1]]
+        wide, K, met = widths[starts[s] : starts[s + 1]], starts[s + 1] - starts[s], -1.0
+        for i in range(X.shape[0]):
             own = precision[group[i], s]
             genuine[i, s], log_density[i, s] = 1.0, 0.0
-            if np.isinf(own):
+            if own == np.inf:
                 continue
-            a, base = atoms[starts[s] : starts[s + 1]], log_share[starts[s] : starts[s + 1]]
-            wide = widths[starts[s] : starts[s + 1]]
-            K = a.shape[0]
-            t, kappa = 1.0 / spread[i, s], centre[i, s]
-            top = -np.inf
+            if own != met:
+                _meet(own, wide, pull, cost, part, rest)
+                met = own
+            half, kappa = 0.5 / spread[i, s], centre[i, s]
+            x = X[i, s] if own > 0.0 else kappa
             for k in range(K):
                 d = a[k] - kappa
-                prior[k] = base[k] - 0.5 * t * d * d
-                top = max(top, prior[k])
-            for k in range(K):
-                prior[k] = max(prior[k] - top, -600.0)
-            x = X[i, s]
-            high = -np.inf
+                prior[k] = base[k] - half * d * d
             if own > 0.0:
                 for k in range(K):
                     d = a[k] - x
-                    inflated = 1.0 + own * wide[k]
-                    weight[k] = prior[k] - 0.5 * own * d * d / inflated - 0.5 * np.log(inflated)
-                    high = max(high, weight[k])
-                for k in range(K):
-                    weight[k] = max(weight[k] - high, -600.0)
-            exp_all(prior, bits, K)
-            if own > 0.0:
-                exp_all(weight, bits, K)
-            else:
-                for k in range(K):
-                    weight[k] = prior[k]
-            mass, total, first, second, inner = 0.0, 0.0, 0.0, 0.0, 0.0
+                    weight[k] = prior[k] - pull[k] * d * d - cost[k]
+            top = _from_top(prior, bits, K)
+            high = _from_top(weight, bits, K) if own > 0.0 else top
+            seen = weight if own > 0.0 else prior
+            mass, total, first, second = 0.0, 0.0, 0.0, 0.0
             for k in range(K):
+                d = (a[k] - x) * (1.0 - part[k])  # the atom's own normal meets the observation
                 mass += prior[k]
-                total += weight[k]
-                if own > 0.0:  # the atom's own normal meets the observation
-                    share = own * wide[k] / (1.0 + own * wide[k])
-                    prior[k] = a[k] + share * (x - a[k])
-                    inner += weight[k] * wide[k] / (1.0 + own * wide[k])
-                else:
-                    prior[k] = a[k]
-                    inner += weight[k] * wide[k]
-                first += weight[k] * prior[k]
+                total += seen[k]
+                first += seen[k] * d
+                second += seen[k] * (d * d + rest[k])
             first /= total
-            for k in range(K):
-                second += weight[k] * (prior[k] - first) * (prior[k] - first)
-            second = (second + inner) / total
+            second = second / total - first * first
             if own > 0.0:
-                log_p = high + np.log(total / mass) + 0.5 * np.log(own / (2.0 * np.pi))
+                log_p = high - top + np.log(total / mass) + 0.5 * np.log(own / (2.0 * np.pi))
                 log_density[i, s] = log_p
                 p = (1.0 - epsilon) * np.exp(min(max(log_p, -60.0), 60.0))
                 g = p / (p + epsilon * background[s])
                 genuine[i, s] = g
-                mean[i, s] = g * first + (1.0 - g) * x
-                away = first - x
-                variance[i, s] = max(g * second + (1.0 - g) / own + g * (1.0 - g) * away * away, 1e-6)
+                mean[i, s] = x + g * first
+                variance[i, s] = max(g * second + (1.0 - g) / own + g * (1.0 - g) * first * first, 1e-6)
             else:
-                mean[i, s] = first
+                mean[i, s] = x + first
                 variance[i, s] = max(second, 1e-6)

@@ -139,6 +139,28 @@ def send(belief, inverse_back, weights, target, inverse, c, new):  # type: ignor
 
 
 @njit(nogil=True, cache=True)
+def send_open(belief, inverse_back, weights, target, inverse, closed, c, new, kept):  # type: ignore[no-untyped-def]
+    """`send` to the lanes whose target is not known. A known category takes no message, so that a row's beliefs do not
+    depend on what the rows beside it need, not even in the last bit."""
+    count = 0
+    for x in range(LANES):
+        count += closed[x]
+    if count == LANES:
+        return
+    K = target.shape[0]
+    if count:
+        for q in range(K):
+            for x in range(LANES):
+                kept[q, x], kept[K + q, x] = target[q, x], inverse[q, x]
+    send(belief, inverse_back, weights, target, inverse, c, new)
+    if count:
+        for q in range(K):
+            for x in range(LANES):
+                if closed[x]:
+                    target[q, x], inverse[q, x] = kept[q, x], kept[K + q, x]
+
+
+@njit(nogil=True, cache=True)
 def normalise_lanes(z, bits, offsets):  # type: ignore[no-untyped-def]
     """exp and normalise every category of every lane, in place; z is (T, LANES)."""
     for j in range(offsets.shape[0] - 1):
@@ -180,8 +202,9 @@ def reset_messages(inverse, places, first, offsets, used):  # type: ignore[no-un
 
 
 @njit(nogil=True, cache=True)
-def sweep_pairs(b, inverse, places, used, W, Wt, first, second, starts, offsets, c, new):  # type: ignore[no-untyped-def]
-    """One sweep of (F-21): both messages of every pair in use, in the order of the list."""
+def sweep_pairs(b, inverse, places, used, closed, W, Wt, first, second, starts, offsets, c, new, kept):  # type: ignore[no-untyped-def]
+    """One sweep of (F-21): both messages of every pair in use, in the order of the list; none to `closed` categories
+    (n, LANES)."""
     for e in range(first.shape[0]):
         if used[e]:
             j, k = first[e], second[e]
@@ -189,8 +212,8 @@ def sweep_pairs(b, inverse, places, used, W, Wt, first, second, starts, offsets,
             to_j, to_k = inverse[places[e] : middle], inverse[middle : places[e + 1]]
             b_j, b_k = b[offsets[j] : offsets[j + 1]], b[offsets[k] : offsets[k + 1]]
             size = b_j.shape[0] * b_k.shape[0]
-            send(b_j, to_j, Wt[starts[e] : starts[e] + size], b_k, to_k, c, new)
-            send(b_k, to_k, W[starts[e] : starts[e] + size], b_j, to_j, c, new)
+            send_open(b_j, to_j, Wt[starts[e] : starts[e] + size], b_k, to_k, closed[k], c, new, kept)
+            send_open(b_k, to_k, W[starts[e] : starts[e] + size], b_j, to_j, closed[j], c, new, kept)
 
 
 @njit(nogil=True, cache=True)
@@ -220,13 +243,14 @@ def infer_rows(  # type: ignore[no-untyped-def]
     places = message_places(first, second, offsets)
     inverse = np.empty((places[pairs], LANES))
     b, before = np.empty((T, LANES)), np.empty((T, LANES))
-    c, new = np.empty((width, LANES)), np.empty((width + 2, LANES))
+    c, new, kept = np.empty((width, LANES)), np.empty((width + 2, LANES)), np.empty((2 * width, LANES))
     start_mean = np.empty((m, LANES))
     drive = np.empty(m)
     rows = np.empty(LANES, dtype=np.int64)
     done = np.empty(LANES, dtype=np.bool_)
     used, ready = np.empty(pairs, dtype=np.bool_), np.zeros(pairs, dtype=np.bool_)
-    open_column, lean = np.empty(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    closed, lean = np.zeros((n, LANES), dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    open_column = np.empty(n, dtype=np.bool_)
     possible = possible_pairs(Phi, offsets, first, second)
     current = -1
     free = np.empty(0, dtype=np.int64)
@@ -284,9 +308,10 @@ def infer_rows(  # type: ignore[no-untyped-def]
         for j in range(n):
             for x in range(LANES):
                 y = codes[rows[x], j]
+                closed[j, x] = y >= 0 and np.isinf(log_odds[j])
                 if y < 0:
                     open_column[j] = True
-                elif np.isinf(log_odds[j]):
+                elif closed[j, x]:
                     for q in range(offsets[j], offsets[j + 1]):
                         b[q, x] = 0.0 if q == offsets[j] + y else -1000.0
                 else:
@@ -313,7 +338,7 @@ def infer_rows(  # type: ignore[no-untyped-def]
             for q in range(T):  # not `before[:] = b`: its check of shapes takes seconds to compile
                 for x in range(LANES):
                     before[q, x] = b[q, x]
-            sweep_pairs(b, inverse, places, used, W, Wt, first, second, starts, offsets, c, new)
+            sweep_pairs(b, inverse, places, used, closed, W, Wt, first, second, starts, offsets, c, new, kept)
             for x in range(LANES):
                 if done[x]:
                     continue

@@ -41,7 +41,8 @@ def structured_rows(  # type: ignore[no-untyped-def]
     places = message_places(first, second, offsets)
     inverse = np.empty((places[pairs], LANES))
     b, before, z, mu = np.empty((T, LANES)), np.empty((T, LANES)), np.empty((T, LANES)), np.empty((m, LANES))
-    c, new = np.empty((width, LANES)), np.empty((width + 2, LANES))
+    c, new, kept = np.empty((width, LANES)), np.empty((width + 2, LANES)), np.empty((2 * width, LANES))
+    closed = np.zeros((codes.shape[1], LANES), dtype=np.bool_)  # the published loop knows no clamped category
     rows, done = np.empty(LANES, dtype=np.int64), np.empty(LANES, dtype=np.bool_)
     current = -1
     at = 0
@@ -115,7 +116,7 @@ def structured_rows(  # type: ignore[no-untyped-def]
                                 b[offsets[second[e]] + q - middle, x] -= np.log(inverse[q, x])
                 normalise_lanes(b, bits, offsets)
                 for _ in range(sweeps):
-                    sweep_pairs(b, inverse, places, live, W, Wt, first, second, starts, offsets, c, new)
+                    sweep_pairs(b, inverse, places, live, closed, W, Wt, first, second, starts, offsets, c, new, kept)
             for x in range(LANES):
                 if done[x]:
                     continue
