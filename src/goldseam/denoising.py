@@ -346,8 +346,7 @@ def _mixed(parts: Floats) -> Floats:
     """
     shares = np.full(parts.shape[1], 1.0 / parts.shape[1])
     for _ in range(ROUNDS):
-        weighted = parts * shares
-        shares = (weighted / weighted.sum(axis=1, keepdims=True)).mean(axis=0)
+        shares = shares * ((1.0 / (parts @ shares)) @ parts) / len(parts)
     return np.asarray(shares)
 
 

@@ -96,7 +96,7 @@ class Seam:
         positions: NDArray[np.int64],
         *,
         first_row: int = 0,
-        **columns: ArrayLike | Sequence[Any],
+        **columns: ArrayLike | pl.Series,
     ) -> Seam:
         """A seam for the given cells, with their text read off the tables before and after.
 
@@ -113,7 +113,7 @@ class Seam:
             kind=kinds[positions],
             observed=_texts(before, schema, rows, positions),
             restored=_texts(after, schema, rows, positions),
-            **{name: [values[i] for i in order] if isinstance(values, list) else np.asarray(values)[order]
+            **{name: values[order] if isinstance(values, pl.Series) else np.asarray(values)[order]
                for name, values in columns.items()},
         )  # fmt: skip
 

@@ -62,13 +62,11 @@ def normal_quantile(u):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _position(knots, first, last, x):  # type: ignore[no-untyped-def]
     """Largest k in [first, last) with knots[k] <= x; first - 1 if there is none."""
-    low, high = first - 1, last
-    while high - low > 1:
-        middle = (low + high) // 2
-        if knots[middle] <= x:
-            low = middle
-        else:
-            high = middle
+    low, left = first - 1, last - first
+    while left > 0:  # the same steps whatever is found: nothing to predict wrongly
+        half = (left + 1) // 2
+        low += half if knots[low + half] <= x else 0
+        left -= half
     return low
 
 

@@ -36,50 +36,32 @@ def _believed_cells(rows, ignored, i, caps, offsets, x, begin):  # type: ignore[
 
 
 @njit(nogil=True, boundscheck=False)
-def _pair_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, sums, counts, values):  # type: ignore[no-untyped-def]
-    """Squared distances over the cells that count to the rows of a pair of blocks, per observed pair of cells."""
+def _seen_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, sums, counts, values):  # type: ignore[no-untyped-def]
+    """Squared distances over the cells that count to the rows of a pair of blocks with gaps, per observed pair of cells."""
     one, dtype = x.dtype.type(1), x.dtype.type
-    if seen.shape[0] > 0:
-        for g in range(PAIR):
-            sums[:] = 0
-            counts[:] = 0
-            for i in range(begin, end):
-                cap = dtype(np.inf) if i < numbers else one
-                place = base + g * stride + offsets[i]
-                lanes_add_seen_deviation(sums, 0, counts, flat, seen, place, x[i], cap, one)
-            lanes_scale(values, g * LANES, 0, sums, counts, dtype(stride // LANES))
-        return
-    values[:] = 0 if end > begin else np.inf
-    lanes_number_distances(values, flat, base, stride, offsets, x, begin, numbers)
-    lanes_category_distances(values, flat, base, stride, offsets, x, numbers, end)
-
-
-@njit(nogil=True, boundscheck=False)
-def _insert(values, begin, n_rows, skip, k, i, index, distance):  # type: ignore[no-untyped-def]
-    """Take the rows of a pair of blocks into the k nearest of row i; ties: the lower index first."""
-    for lane in range(min(PAIR * LANES, n_rows - begin)):
-        value, row = values[lane], begin + lane
-        if value < distance[i, k - 1] and row != skip:
-            at = k - 1
-            while at > 0 and value < distance[i, at - 1]:
-                distance[i, at] = distance[i, at - 1]
-                index[i, at] = index[i, at - 1]
-                at -= 1
-            distance[i, at] = value
-            index[i, at] = row
+    for g in range(PAIR):
+        sums[:] = 0
+        counts[:] = 0
+        for i in range(begin, end):
+            cap = dtype(np.inf) if i < numbers else one
+            place = base + g * stride + offsets[i]
+            lanes_add_seen_deviation(sums, 0, counts, flat, seen, place, x[i], cap, one)
+        lanes_scale(values, g * LANES, 0, sums, counts, dtype(stride // LANES))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, distance):  # type: ignore[no-untyped-def]
     """The k nearest reference rows of every row over the cells that are observed and not `ignored`.
 
-    `index` holds -1 where fewer than k rows share a cell with the row.
+    `index` holds -1 where fewer than k rows share a cell with the row; of ties the lower index comes first. The innermost
+    loops call no function of ours: counting the references to its arrays would take longer than the distances.
     """
     d = rows.shape[1]
     x, offsets = np.empty(TEAM * d, rows.dtype), np.empty(TEAM * d, np.int64)
     ends, numbers = np.empty(TEAM, np.int64), np.empty(TEAM, np.int64)
     values, sums, counts = aligned(PAIR * LANES, rows), aligned(LANES, rows), aligned(LANES, rows)
-    blocks, stride = flat.shape[0] // (d * LANES), d * LANES
+    blocks, stride, gaps = flat.shape[0] // (d * LANES), d * LANES, seen.shape[0] > 0
+    nothing, far = rows.dtype.type(0), rows.dtype.type(np.inf)
     index[:] = -1
     distance[:] = np.inf
     for begin in range(0, rows.shape[0], TEAM):
@@ -89,6 +71,23 @@ def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, dista
         for block in range(0, blocks, PAIR):
             for t in range(team):
                 i, base = begin + t, block * stride
-                _pair_distances(x, offsets, t * d, numbers[t], ends[t], flat, seen, base, stride, sums, counts, values)
-                if lanes_below(values, 0, distance[i, k - 1]):
-                    _insert(values, block * LANES, n_rows, skips[i], k, i, index, distance)
+                if gaps:
+                    _seen_distances(
+                        x, offsets, t * d, numbers[t], ends[t], flat, seen, base, stride, sums, counts, values
+                    )
+                else:
+                    start = nothing if ends[t] > t * d else far
+                    for lane in range(PAIR * LANES):
+                        values[lane] = start
+                    lanes_number_distances(values, flat, base, stride, offsets, x, t * d, numbers[t])
+                    lanes_category_distances(values, flat, base, stride, offsets, x, numbers[t], ends[t])
+                if not lanes_below(values, 0, distance[i, k - 1]):
+                    continue
+                for lane in range(min(PAIR * LANES, n_rows - block * LANES)):
+                    value, row = values[lane], block * LANES + lane
+                    if value < distance[i, k - 1] and row != skips[i]:
+                        at = k - 1
+                        while at > 0 and value < distance[i, at - 1]:
+                            distance[i, at], index[i, at] = distance[i, at - 1], index[i, at - 1]
+                            at -= 1
+                        distance[i, at], index[i, at] = value, row

@@ -258,16 +258,18 @@ def outline_rows(  # type: ignore[no-untyped-def]
     for _ in range(rounds):
         for a in range(todo):
             i = active[a]
-            x[a], own[a] = scaled[i], skips[i]
+            own[a] = skips[i]
             for t in range(d):
-                hidden[a, t] = mask[i, places[t]]
+                x[a, t], hidden[a, t] = scaled[i, t], mask[i, places[t]]
         nearest_rows(x[:todo], hidden[:todo], own[:todo], caps, flat, seen, n_rows, k, index[:todo], distance[:todo])
         left = 0
         for a in range(todo):
-            i = active[a]
-            if np.array_equal(donors[i], index[a]):
+            i, same = active[a], True
+            for neighbour in range(k):
+                same &= donors[i, neighbour] == index[a, neighbour]
+                donors[i, neighbour] = index[a, neighbour]
+            if same:
                 continue  # the same neighbours would draw the same mask
-            donors[i] = index[a]
             score[i] = _row_posterior(laid[i], donors[i], cells, block, grid, most, gain, space, posterior[i])
             if _new_mask(laid[i], seed[i], largest, posterior[i], mask[i]):
                 active[left] = i
