@@ -32,10 +32,11 @@ def seam_of(before: Table, after: Table, mended: Mended, layout: Layout, schema:
     low, high = (_of_numbers(side, rows, column) for side in (mended.low, mended.high))
     near = pl.Series(mended.donors[rows], dtype=pl.Array(pl.Int64, mended.donors.shape[1])).arr.to_list()
     donors = near.list.eval(pl.element().filter(pl.element() >= 0))
+    donors = donors.set(donors.list.len() == 0, None)
     return Seam.of_cells(
         before, after, schema, rows, np.asarray(schema.modelled_positions)[cells], first_row=first_row,
         cause=np.array(CAUSES, dtype=object)[mended.cause[rows, cells]], low=low, high=high,
-        p_value=mended.p_values[rows, cells], probability=mended.probabilities[rows, cells], donors=donors.set(donors.list.len() == 0, None),
+        p_value=mended.p_values[rows, cells], probability=mended.probabilities[rows, cells], donors=donors,
     )  # fmt: skip
 
 

@@ -100,6 +100,21 @@ class Atoms:
         """True where a number lies outside the training range."""
         return np.asarray((numbers < self.values[self.starts[:-1]]) | (numbers > self.values[self.starts[1:] - 1]))
 
+    def merged(self, steps: Array) -> Atoms:
+        """Fewer atoms: those of a column that share a step of its size become one, with their mean and variance."""
+        parts = []
+        for s, step in enumerate(steps):
+            at = self.column(s)
+            _, bins = np.unique(np.floor(self.values[at] / step), return_inverse=True)
+            p = np.exp(self.log_p[at])
+            mass, first, second = (np.bincount(bins, p * x) for x in (1.0, self.values[at], self.widths[at]))
+            mean = first / mass
+            within = np.bincount(bins, p * np.square(self.values[at] - mean[bins]))
+            parts.append((mean, np.log(mass), (second + within) / mass))
+        values, log_p, widths = (np.concatenate([part[i] for part in parts] or [np.zeros(0)]) for i in range(3))
+        starts = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64)
+        return Atoms(values, log_p, widths, starts, self.range)
+
     def column(self, s: int) -> slice:
         """Where the atoms of one number stand."""
         return slice(int(self.starts[s]), int(self.starts[s + 1]))

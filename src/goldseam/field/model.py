@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ Mask = NDArray[np.bool_]
 MAX_NOISE_ROWS = 10_000  # rows of a table that estimate its noise
 MIN_FLOOR_ROWS = 8  # fewer reference rows cannot be split to measure floors
 WILD = 3.0  # evidence is cut this many training ranges beyond the training range: keeps 1e300 finite
+COARSE = 0.15  # standard deviations of the narrowest prediction: atoms as close as this are one to it
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,11 @@ class Field:
 
     # ------------------------------------------------------------------------------------------------ cells
 
+    @cached_property
+    def _coarse_atoms(self) -> emission.Atoms:
+        """Atoms as close as a fraction of the narrowest prediction there can be, that from all other cells, taken as one."""
+        return self.atoms.merged(COARSE / np.sqrt(np.diag(self.potentials.B)))
+
     def predict_blocks(
         self, blocks: Blocks, withheld_numbers: Any, withheld_codes: Any, *, n_jobs: int = 1
     ) -> FieldPosterior:
@@ -117,7 +124,7 @@ class Field:
         nothing, zeros = np.full(u.shape, np.nan), np.zeros(u.shape)
         shape = None
         if self.marginals == "empirical":
-            moments = emission.empirical(self.atoms, nothing, zeros, found, n_jobs=n_jobs)
+            moments = emission.empirical(self._coarse_atoms, nothing, zeros, found, n_jobs=n_jobs)
             shape = self._atom_shape(found, nothing, zeros, np.ones(u.shape))
             mean, variance = moments.mean, moments.variance
         return self._posterior(self._own_mean(mean), self._own_variance(variance), found, codes, nothing, shape)
