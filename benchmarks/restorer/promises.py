@@ -13,6 +13,7 @@ from goldseam.corruption.protocols import PEER_KINDS
 
 RATES = (0.01, 0.05, 0.1)
 FDRS = (0.05, 0.1, 0.2)
+LEAST_CELLS = 30  # a share of fewer is not shown
 USED = (
     "pima",
     "credit-approval",
@@ -33,7 +34,7 @@ def main(quick: bool) -> None:
         found = [measured(name, seed) for seed in range(1 if quick else 2)]
         alarms.append({"set": name, **_alarms(found)})
         discoveries.append({"set": name, **_discoveries(found)})
-        coverages.append({"set": name, **_mean(found, "coverage")})
+        coverages.append({"set": name, **_coverages(found)})
         noises.append({"set": name, **_mean(found, "quality")})
         _write(alarms, discoveries, coverages, noises, quick)
 
@@ -46,7 +47,11 @@ def _write(alarms, discoveries, coverages, noises, quick) -> None:  # type: igno
         "suspected cells that were fine. limit: rate + 2 sd of that mean. power: share of damaged cells that are suspected."
     )
     write_results("restorer-discoveries", discoveries, title="False discoveries among cells", notes=notes, quick=quick)
-    notes = "Nominal .90; numbers that were changed, rightly or not, per kind of damage; noise: cells of denoised rows."
+    notes = (
+        "Nominal .90, per kind of damage: numbers that were changed, rightly or not, and beside it those of them that were "
+        f"damaged; empty below {LEAST_CELLS} cells. noise: cells of denoised rows. width: mean of all intervals but "
+        "those of noise, in standard deviations of the column."
+    )
     write_results("restorer-coverage", coverages, title="Coverage of intervals", notes=notes, quick=quick)
     notes = "Q of damaged rows and of all rows; categories: wrong before and after. Damage of P1 in half of the rows."
     write_results("restorer-quality", noises, title="Restoration with defaults", notes=notes, quick=quick)
@@ -95,9 +100,30 @@ def _add_outcome(out, case, model, result, table, cells, kind) -> None:  # type:
     lines = result.seam.to_polars().filter(result.seam.to_polars()["low"].is_not_null())
     names = {column.name: j for j, column in enumerate(case.schema.numbers)}
     lines = lines.filter(lines["column"].is_in(list(names)))
-    real = np.array([truth.numbers[r, names[c]] for r, c in zip(lines["row"], lines["column"], strict=True)])
-    inside = (lines["low"].to_numpy() <= real) & (real <= lines["high"].to_numpy())
-    out["coverage"][kind] = float(inside.mean()) if inside.size >= 30 else float("nan")
+    at = lines["row"].to_numpy(), np.array([names[column] for column in lines["column"]], dtype=np.int64)
+    low, high = lines["low"].to_numpy(), lines["high"].to_numpy()
+    real = truth.numbers[at]
+    sd = np.maximum(case.blocks(case.reference).numbers.std(axis=0), 1e-12)
+    out["coverage"][kind] = (low <= real) & (real <= high), dirty.numbers[at] != real, (high - low) / sd[at[1]]
+
+
+def _coverages(found):  # type: ignore[no-untyped-def]
+    """Shares of intervals that hold the truth: of all changed numbers and of the damaged ones, over all fits."""
+    row, widths = {}, []
+    for kind in PEER_KINDS:
+        inside, damaged, width = (
+            np.concatenate(part) for part in zip(*(one["coverage"][kind] for one in found), strict=True)
+        )
+        row[kind] = _share(inside)
+        if kind != "noise":
+            row[f"{kind} damaged"] = _share(inside[damaged])
+            widths.append(width)
+    row["width"] = float(np.concatenate(widths).mean())
+    return row
+
+
+def _share(inside):  # type: ignore[no-untyped-def]
+    return float(inside.mean()) if inside.size >= LEAST_CELLS else None
 
 
 def _modelled(model, suspect):  # type: ignore[no-untyped-def]

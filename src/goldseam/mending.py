@@ -20,7 +20,7 @@ from goldseam.denoising import Damaged, Denoiser, TableNoise, damaged_rows
 from goldseam.discovery import FineCells
 from goldseam.errors import ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
-from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
+from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT, RARE
 from goldseam.outside import Outside
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import CAUSES
@@ -37,7 +37,6 @@ Ints = NDArray[np.int64]
 NO_CAUSE: Final = -1
 MISSING_CELL, CORRUPT, NOISE, UNSEEN_CELL, REFUSED = range(len(CAUSES))
 N_DONORS: Final = 3
-RARE: Final = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
 DOUBT: Final = 0.3  # probability of damage from which a number of a noisy row does not help to predict others
 NATURAL_DOUBT: Final = 0.5  # the same for one that its column may have by nature
 Action = Literal["repair", "flag", "quarantine"]

@@ -57,6 +57,15 @@ def test_there_and_back(rng):
     marginals = fit_marginals(numbers(column), NO_LEVELS)
     z = marginals.score(numbers(column)).z
     assert marginals.unscore(z, np.zeros(z.shape)) == pytest.approx(column[:, None], rel=1e-6)
+    assert marginals.value_at(z) == pytest.approx(column[:, None], rel=1e-6)
+
+
+def test_a_tied_value_comes_back_to_the_bit():
+    column = np.concatenate([np.full(60, -1.1), np.linspace(0.1, 3.7, 40)])
+    marginals = fit_marginals(numbers(column), NO_LEVELS)
+    within = np.linspace(-4.0, 0.2, 50)[:, None]
+    assert (marginals.value_at(within) == -1.1).all()
+    assert (marginals.value_at(np.full((1, 1), 6.0)) == 3.7).all()
 
 
 def test_the_expectation_of_the_whole_column_is_its_mean(rng):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from goldseam.errors import CalibrationWarning, InputError, ParameterError
 from goldseam.evidence import CellPrediction, CellSource, Prior, fit_evidence
+from goldseam.evidence.repair import RARE
 from goldseam.schema import MISSING, UNSEEN, Blocks, Column, Kind, Schema
 
 SCHEMA = Schema(
@@ -91,12 +92,39 @@ def test_damage_is_found_and_mended(model, rng):
     assert after < 0.3 * before
 
 
-def test_intervals_cover(model, rng):
-    clean, dirty, cells = damaged(rng, 2000)
-    _, repairs = model.repair(dirty)
-    moved = repairs.changed[:, 1:9] & cells[:, 1:9]
+def test_intervals_cover_cells_that_were_damaged_and_cells_that_were_fine(model, rng):
+    """Of those that the restorer changes: suspect or rare."""
+    clean, dirty, _ = damaged(rng, 4000)
+    found, repairs = model.repair(dirty)
+    moved = (repairs.changed & (found.suspect | (found.cell_p_values <= RARE)))[:, 1:9]
+    hurt = dirty.numbers != clean.numbers
     inside = (repairs.low <= clean.numbers) & (clean.numbers <= repairs.high)
-    assert inside[moved].mean() > 0.85
+    assert inside[moved].mean() == pytest.approx(0.9, abs=0.03)
+    assert inside[moved & hurt].mean() == pytest.approx(0.9, abs=0.03)
+    assert inside[moved & ~hurt].mean() == pytest.approx(0.9, abs=0.05)
+
+
+def test_intervals_hold_the_value_put_in(model, rng):
+    _, dirty, _ = damaged(rng)
+    dirty.numbers[1::4, 0] = np.nan
+    _, repairs = model.repair(dirty)
+    moved = repairs.changed[:, 1:9]
+    new = repairs.blocks.numbers[moved]
+    assert ((repairs.low[moved] <= new) & (new <= repairs.high[moved])).all()
+
+
+def test_repairs_do_not_depend_on_the_coverage_asked_for(rng):
+    _, dirty, _ = damaged(rng, 300)
+    results = []
+    for coverage in (0.5, 0.95):
+        own = np.random.default_rng(42)
+        fitted = fit_evidence(draw(own, 300), draw(own, 200), SCHEMA, boosted=False, coverage=coverage, rng=own)
+        results.append(fitted.repair(dirty))
+    (found, narrow), (found_again, wide) = results
+    assert same(found, found_again)
+    assert same(narrow.blocks, wide.blocks)
+    assert np.array_equal(narrow.changed, wide.changed)
+    assert np.nanmean(narrow.high - narrow.low) < np.nanmean(wide.high - wide.low)
 
 
 def test_what_is_not_changed_is_the_same_to_the_bit(model, rng):

@@ -11,7 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import best_threshold, conformal_p_values
 from goldseam.evidence.gains import Lesson, Offer, isotonic, rehearsed_quality
-from goldseam.evidence.repair import fit_reach, fit_repairer, fit_switch, rivals
+from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, rivals
 
 
 def test_isotonic_equals_scikit_learn(rng):
@@ -143,9 +143,35 @@ def test_categories_do_not_switch_where_hidden_damage_would_get_worse():
     assert fit_switch(odds, good, ~good, hard) == 6.0  # the second change harms a hard cell
 
 
-def test_reach_covers_what_it_says(rng):
-    distance, column = np.abs(rng.normal(size=5000)), rng.integers(0, 2, 5000)
-    assert fit_reach(distance, column, 3, 0.9) == pytest.approx([1.645, 1.645, 1.645], abs=0.08)
+def test_an_interval_holds_the_observed_value_up_to_a_score_and_reaches_by_how_the_cell_was_changed():
+    stretch = np.arange(1.0, 21.0).reshape(4, 5)
+    doubt = np.array([2.0, 2.0, 2.0, 2.0, 9.0])
+    repairer = Repairer(np.zeros(1), np.zeros((1, 1)), np.inf, np.array([2.0]), stretch, doubt)
+    scores, loss = np.array([1.0, 3.0, 3.0, 1.0, 1.0]), np.array([0, 0, 4, 1, 1])
+    absurd = np.arange(5) == 3
+    offer = offers(scores, 3.0, absurd=absurd, beyond=5.0 * absurd)
+    doubted = repairer.doubted(offer, np.ones((5, 1)), loss)
+    assert doubted[:, 0].tolist() == [True, False, True, False, True]
+    missing = np.arange(5)[:, None] == 4
+    assert repairer.widths(offer, missing, doubted, loss)[:, 0].tolist() == [22.0, 12.0, 30.0, 34.0, 4.0]
+
+
+def test_a_model_without_doubts_holds_the_observed_value_of_half_moves():
+    repairer = Repairer(np.zeros(1), np.zeros((1, 1)), np.inf, np.array([2.0]))
+    repairer.check_state()
+    gain, loss = np.array([[0.5], [0.95]]), np.array([0, 3])
+    offer = offers(np.array([9.0, 0.0]), 3.0)
+    doubted = repairer.doubted(offer, gain, loss)
+    assert doubted[:, 0].tolist() == [True, False]
+    assert repairer.widths(offer, gain < 0, doubted, loss).tolist() == [[2.0], [2.0]]
+
+
+def test_intervals_of_a_model_file_have_a_column_per_class_of_loss(rng):
+    repairer = learnt(rng.normal(size=100), np.ones(100), np.ones(100))
+    with pytest.raises(ModelFileError, match=r"shapes \(3, 5\) and \(0,\)"):
+        replace(repairer, stretch=np.ones((3, 5))).check_state()
+    with pytest.raises(ModelFileError, match=r"shapes \(4, 5\) and \(2,\)"):
+        replace(repairer, doubt=np.ones(2)).check_state()
 
 
 def test_p_values_are_uniform_on_exchangeable_scores(rng):

@@ -47,6 +47,20 @@ def test_a_model_written_earlier_decides_the_same() -> None:
     assert result.seam.count_by_cause() == answers["causes"]
 
 
+def test_intervals_of_a_model_written_earlier_are_built_as_it_says() -> None:
+    """Its file does not say up to which score an observed value is held: that of a number moved by halves is."""
+    model = gs.load(MODEL)
+    repairer = model.mender_.evidence.repairer
+    assert repairer.doubt.size == 0
+    assert (repairer.stretch == 1.0).all()
+    result = model.restore(incoming())
+    lines = result.seam.to_polars()
+    lines = lines.filter(lines["low"].is_not_null())
+    assert lines.height > 0
+    for row, column, low, high in lines.select("row", "column", "low", "high").iter_rows():
+        assert low <= result.table[column][row] <= high
+
+
 def _write() -> None:
     FILES.mkdir(exist_ok=True)
     model = gs.Restorer(method=["conditional", "tree"], audit=False, random_state=0).fit(table(150, 1))

@@ -148,6 +148,12 @@ class Marginals:
         weights = _WEIGHTS / _WEIGHTS.sum()
         return kernels.unscore_numbers(mean, width, self.knots, self.below, self.upto, self.offsets, _NODES, weights)
 
+    def value_at(self, score: Floats) -> Floats:
+        """The value of each column at a score: a tied value comes out as it is, to the bit."""
+        at, sure = np.zeros(1), np.ones(1)
+        nothing = np.zeros(score.shape)
+        return kernels.unscore_numbers(score, nothing, self.knots, self.below, self.upto, self.offsets, at, sure)
+
 
 def fit_marginals(blocks: Blocks, n_levels: Ints) -> Marginals:
     """Learn the distribution of every column of the reference. `n_levels` are the levels of the category columns."""

@@ -8,7 +8,8 @@
 | `calibration` | conformal ranks, thresholds |
 | `doubt` | calibration rows that may be damaged themselves |
 | `rehearsal` | damage for practice |
-| `repair` | how far to move a cell, when to refuse (E5, E8.7) |
+| `repair`, `gains` | how far to move a cell, when to refuse (E5, E8.7) |
+| `intervals` | how far the interval of a changed number reaches (E-8 to E-10) |
 | `interface` | how further sources take part: experts and witnesses |
 | `selection` | which experts pay for their cost |
 | `model`, `fitting` | all together |

@@ -25,12 +25,13 @@ from goldseam.evidence.calibration import Calibration, best_threshold
 from goldseam.evidence.doubt import as_many_as_clean, damage_probabilities, offset
 from goldseam.evidence.gains import Lesson, Offer
 from goldseam.evidence.interface import Statement, UnitExpert, UnitSource, Witness, fit_statement
+from goldseam.evidence.intervals import Changes, bounds, distances, fit_intervals, loss_class
 from goldseam.evidence.model import Evidence
 from goldseam.evidence.pool import Pool, fit_pool
 from goldseam.evidence.posterior import predictions
 from goldseam.evidence.prior import Prior
 from goldseam.evidence.rehearsal import NOISE, OWN, hurt
-from goldseam.evidence.repair import WHOLE, Repairer, fit_reach, fit_repairer, fit_switch, rivals
+from goldseam.evidence.repair import RARE, Repairer, fit_repairer, fit_switch, hopeless, rivals, vague
 from goldseam.evidence.selection import choose_experts
 from goldseam.schema import Blocks, Schema
 
@@ -203,12 +204,12 @@ class Practice:
     codes: NDArray[np.int32]
     true_numbers: Floats
     true_codes: NDArray[np.int32]
-    true_scores: Floats
     mended_numbers: Floats
     other_codes: NDArray[np.int32]
     other_odds: Floats
     center: Floats
     width: Floats
+    lost: Floats
 
     @property
     def offset(self) -> float:
@@ -239,12 +240,12 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
         codes=rehearsal.blocks.codes,
         true_numbers=many.numbers,
         true_codes=many.codes,
-        true_scores=model.marginals.score(many).z,
         mended_numbers=mended.values,
         other_codes=other,
         other_odds=odds,
         center=mended.center,
         width=mended.width,
+        lost=mended.lost,
     )
 
 
@@ -267,8 +268,8 @@ def _learn(model: Evidence, practice: Practice, coverage: float) -> Evidence:
     seen = flagged[:, None] & np.isfinite(practice.cells)
     local = seen & (practice.way != NOISE)[:, None]
     threshold = best_threshold(practice.cells[local], practice.changed[local])
-    calibration = replace(calibration, cell_threshold=threshold)
-    return replace(model, calibration=calibration, repairer=_fit_repairer(model, practice, seen, coverage))
+    model = replace(model, calibration=replace(calibration, cell_threshold=threshold))
+    return replace(model, repairer=_fit_repairer(model, practice, seen, coverage))
 
 
 def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], coverage: float) -> Repairer:
@@ -287,16 +288,43 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     wanted = np.nan_to_num(practice.true_numbers - practice.numbers) / spread
     lesson = Lesson(wanted, share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
     repairer = fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds))
-    gain = repairer.gain(offer)
-    moved = seen[:, at] & (gain > 0.0) & practice.changed[:, at]  # false moves are mostly by halves
-    moved &= (practice.way != NOISE)[:, None]
-    distance = np.abs(practice.true_scores - practice.center) / practice.width
-    between = (practice.true_numbers - practice.numbers) * (practice.true_numbers - practice.mended_numbers) <= 0.0
-    distance = np.where((gain < WHOLE) & between, 0.0, distance)  # such intervals reach from x to the mean anyway
-    column = np.broadcast_to(np.arange(len(at)), moved.shape)
-    reach = fit_reach(distance[moved], column[moved], len(at), coverage)
+    gain = np.where(seen[:, at], repairer.gain(offer), 0.0)
+    changes = _changes(model, practice, offer, gain, _changed(model, practice, offer, gain, seen))
+    repairer = repairer.with_intervals(fit_intervals(changes, len(at), coverage))
     switch = _fit_switch(model.layout.category_cells, practice, seen)
-    return replace(repairer, switch=switch, reach=reach)
+    return replace(repairer, switch=switch)
+
+
+def _changed(
+    model: Evidence, practice: Practice, offer: Offer, gain: Floats, seen: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Rehearsed numbers that would be changed: suspect or rare, not refused; rows of small noise apart."""
+    at, calibration = model.layout.number_cells, model.calibration
+    suspect = seen & (practice.cells > calibration.cell_threshold)
+    odd = suspect[:, at] | (calibration.cell_p_values(offer.scores) <= RARE)
+    unable = (hopeless(suspect) & ~offer.absurd) | vague(offer)
+    return np.asarray((gain > 0.0) & odd & ~unable & (practice.way != NOISE)[:, None])
+
+
+def _changes(model: Evidence, practice: Practice, offer: Offer, gain: Floats, use: NDArray[np.bool_]) -> Changes:
+    """Rehearsed changes as their intervals would be built."""
+    marginals, at = model.marginals, model.layout.number_cells
+    truth, x, center = practice.true_numbers, practice.numbers, practice.center
+    right = bounds(marginals, Blocks(truth, practice.true_codes))
+    median = marginals.value_at(center)
+    ends = (practice.mended_numbers, x + gain * (practice.mended_numbers - x), x)
+    spared = [(truth - end) * (truth - median) <= 0.0 for end in ends]
+    observed = distances(bounds(marginals, Blocks(x, practice.codes)), center, practice.width)
+    row, column = np.nonzero(use)
+    return Changes(
+        column=column,
+        loss=loss_class(practice.lost)[row],
+        scores=np.where(offer.absurd, np.inf, offer.scores)[use],
+        outside=(offer.beyond > 0.0)[use],
+        damaged=practice.changed[:, at][use],
+        distance=np.stack([distances(right, center, practice.width, one)[use] for one in spared]),
+        observed=np.where(offer.beyond > 0.0, np.inf, observed)[use],
+    )
 
 
 def _fit_switch(at: Ints, practice: Practice, seen: NDArray[np.bool_]) -> float:

@@ -17,6 +17,7 @@ from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import Calibration
 from goldseam.evidence.gains import Offer
 from goldseam.evidence.interface import Statement
+from goldseam.evidence.intervals import loss_class
 from goldseam.evidence.pool import Pool
 from goldseam.evidence.posterior import Beliefs, Rows, believe, predictions, prepare_rows
 from goldseam.evidence.prior import Prior
@@ -28,10 +29,10 @@ from goldseam.evidence.repair import (
     HANDFUL,
     MOST_SUSPECT,
     THIN,
-    TOO_WIDE,
-    WHOLE,
     Repairer,
+    hopeless,
     rivals,
+    vague,
 )
 from goldseam.schema import Blocks
 
@@ -173,7 +174,8 @@ class Evidence:
         offsets = self.pool.offsets
         best = [levels[:, offsets[j] : offsets[j + 1]].argmax(1) for j in range(len(offsets) - 1)]
         codes = np.stack(best, axis=1).astype(np.int32) if best else np.empty((len(row_of), 0), dtype=np.int32)
-        return Mended(self.marginals.unscore(center, width), center, width, codes, levels)
+        lost = (withheld | rows.missing[row_of]).mean(1)
+        return Mended(self.marginals.unscore(center, width), center, width, codes, levels, lost)
 
     def _repair(self, blocks: Blocks) -> tuple[Findings, Repairs]:
         rows = self.rows(blocks)
@@ -206,19 +208,21 @@ class Evidence:
         gain = np.where(mendable, self.repairer.gain(offer), 0.0)
         other, odds = rivals(blocks.codes, found.cell_scores[:, categories], mended.levels, self.pool.offsets)
         wanted = self.layout.join(gain > 0.0, mendable & (odds >= self.repairer.switch))
-        hopeless = (found.suspect.sum(1) > MOST_SUSPECT * self.layout.n_cells)[:, None]
-        vague = self.layout.numbers_only((mended.width > TOO_WIDE) & (offer.beyond == 0.0))
         absurd = self.layout.numbers_only(offer.absurd)  # anything is better than those
-        refused = (wanted & ((hopeless & ~absurd) | vague)) | (found.suspect & found.natural & ~wanted)
+        unable = (hopeless(found.suspect) & ~absurd) | self.layout.numbers_only(vague(offer))
+        refused = (wanted & unable) | (found.suspect & found.natural & ~wanted)
         changed = (wanted & ~refused) | missing
         move = np.where(missing[:, numbers], 1.0, gain)
         old = np.where(np.isnan(blocks.numbers), mended.values, blocks.numbers)
         new_numbers = np.where(changed[:, numbers], old + move * (mended.values - old), blocks.numbers)
         filled = np.where(missing[:, categories], mended.codes, other)
         new_codes = np.where(changed[:, categories], filled, blocks.codes).astype(np.int32)
-        low, high = self._interval(mended, changed[:, numbers])
-        halves = changed[:, numbers] & (move < WHOLE)
-        low, high = np.where(halves, np.minimum(low, old), low), np.where(halves, np.maximum(high, old), high)
+        loss = loss_class(mended.lost)
+        doubted = self.repairer.doubted(offer, gain, loss) & ~missing[:, numbers]
+        widths = self.repairer.widths(offer, missing[:, numbers], doubted, loss)
+        low, high = self._interval(
+            mended, widths, changed[:, numbers], new_numbers, np.where(doubted, old, new_numbers)
+        )
         changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
         return Repairs(Blocks(new_numbers, new_codes), changed, refused, low, high)
 
@@ -232,24 +236,27 @@ class Evidence:
             self.marginals.absurd(blocks.numbers),
         )  # fmt: skip
 
-    def _interval(self, mended: Mended, changed: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        nothing = np.zeros(mended.width.shape)
-        reach = self.repairer.reach * mended.width
-        low = self.marginals.unscore(mended.center - reach, nothing)
-        high = self.marginals.unscore(mended.center + reach, nothing)
+    def _interval(
+        self, mended: Mended, widths: Floats, changed: NDArray[np.bool_], *held: Floats
+    ) -> tuple[Floats, Floats]:
+        """So many widths around the center, and the values that are `held` anyway."""
+        reach = widths * mended.width
+        ends = [self.marginals.value_at(mended.center + side * reach) for side in (-1.0, 1.0)]
+        low, high = np.min([ends[0], *held], axis=0), np.max([ends[1], *held], axis=0)
         return np.where(changed, low, np.nan), np.where(changed, high, np.nan)
 
 
 @dataclass(frozen=True)
 class Mended:
     """Predictions from the trusted cells: expected values in own units, their scores and widths, likeliest levels, and
-    the probabilities of all levels side by side."""
+    the probabilities of all levels side by side; the share of each row's cells that was `lost`, distrusted or missing."""
 
     values: Floats
     center: Floats
     width: Floats
     codes: NDArray[np.int32]
     levels: Floats
+    lost: Floats
 
 
 def _withheld(scores: Floats, missing: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -8,19 +8,19 @@
 | a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `OUTSIDE` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
-| interval: mean +- q width in scores, and x itself where g < .95; q conformal, of damaged cells in rehearsal | `fit_reach` |
+| interval: as far as rehearsal asks, and x itself where it may be right (`intervals`) | `Repairer.widths`, `Repairer.doubted` |
 | odds that the likeliest other level is right and the level that stands is not: e^score q / (1 + e^score q_old) | `rivals` |
 | a category changes when, in rehearsal, changing at such odds did more good than harm | `fit_switch` |
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.conditional.marginals import Floats
+from goldseam.conditional.marginals import Floats, Ints
 from goldseam.errors import ModelFileError
 from goldseam.evidence.gains import (
     DOUBT,
@@ -37,18 +37,19 @@ from goldseam.evidence.gains import (
     rehearsed_quality,
     shortened,
 )
+from goldseam.evidence.intervals import BEYOND, DOUBTED, FILLED, LOSSES, REPLACED, WAYS, Intervals
 
-__all__ = ["Repairer", "fit_reach", "fit_repairer", "fit_switch", "rivals"]
+__all__ = ["Repairer", "fit_repairer", "fit_switch", "hopeless", "rivals", "vague"]
 
 ABSTAIN = 0.1  # E8.7
 TOO_WIDE = 1.05  # a width of 1 is the column's own spread
 MOST_SUSPECT = 0.6  # of a row's cells; beyond, too little is left to mend from
-SHRINK = 50.0
+RARE = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
 HARM = 1.25  # a level put wrong counts as so many put right
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
 GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range
 HANDFUL, FOREIGN = 6, 1.0  # but one in a column of so few values less than so many
-WHOLE = 0.95  # a number moved by less may have been right: its interval holds the observed value too
+WHOLE = 0.95  # models of 0.1: a number moved by less may have been right, so its interval holds the observed value
 DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
 SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
@@ -60,18 +61,43 @@ OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
 @dataclass(frozen=True)
 class Repairer:
     """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
-    many widths an interval reaches per number column."""
+    many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
+    (see `intervals`; the last two are not in files of 0.1)."""
 
     knots: Floats
     gains: Floats
     switch: float
     reach: Floats
+    stretch: Floats = field(default_factory=lambda: np.ones((len(WAYS), len(LOSSES) + 1)))
+    doubt: Floats = field(default_factory=lambda: np.empty(0))
 
     def check_state(self) -> None:
-        """A row of gains per case, a column per knot."""
+        """A row of gains per case, a column per knot; a stretch for each way to change a cell and class of loss."""
         expected = (2 * (len(STEPS) + 1) * 3, self.knots.size)
         if self.gains.shape not in (expected, (1, self.knots.size)):
             raise ModelFileError(f"The model file's gains have shape {self.gains.shape}; {expected} is needed.")
+        shape = len(WAYS), len(LOSSES) + 1
+        if self.stretch.shape != shape or self.doubt.shape not in (shape[1:], (0,)):
+            raise ModelFileError(
+                f"The model file's intervals have shapes {self.stretch.shape} and {self.doubt.shape}; "
+                f"{shape} and {shape[1:]} are needed."
+            )
+
+    def with_intervals(self, intervals: Intervals) -> Repairer:
+        """The same with these intervals."""
+        return replace(self, **vars(intervals))
+
+    def doubted(self, offer: Offer, gain: Floats, loss: Ints) -> NDArray[np.bool_]:
+        """Numbers whose observed value may be right: their intervals hold it. `loss` (n,) is the class of each row's."""
+        if not self.doubt.size:
+            return gain < WHOLE
+        return (offer.scores <= self.doubt[loss][:, None]) & ~offer.absurd
+
+    def widths(self, offer: Offer, missing: NDArray[np.bool_], doubted: NDArray[np.bool_], loss: Ints) -> Floats:
+        """How many widths the interval of each number reaches."""
+        replaced = np.where(offer.beyond > 0.0, BEYOND, REPLACED)
+        way = np.where(missing, FILLED, np.where(doubted, DOUBTED, replaced))
+        return self.reach * self.stretch[way, loss[:, None]]
 
     def gain(self, offer: Offer) -> Floats:
         """How far to move, 0 .. 1; 0 means leave alone."""
@@ -142,19 +168,11 @@ def fit_switch(odds: Floats, good: NDArray[np.bool_], bad: NDArray[np.bool_], ha
     return float(odds[order[at]]) if balance[at] > 0 else np.inf
 
 
-def fit_reach(distance: Floats, column: NDArray[np.int64], n_columns: int, coverage: float) -> Floats:
-    """Conformal quantile of |true - mean| / width of repaired cells, per column shrunk towards that of all."""
-    if not distance.size:
-        return np.full(n_columns, 2.0)
-    common = _upper(distance, coverage)
-    out = np.full(n_columns, common)
-    for j in range(n_columns):
-        own = distance[column == j]
-        if own.size:
-            out[j] = (own.size * _upper(own, coverage) + SHRINK * common) / (own.size + SHRINK)
-    return out
+def hopeless(suspect: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows with too little left to mend from, (n, 1)."""
+    return np.asarray(suspect.sum(1, keepdims=True) > MOST_SUSPECT * suspect.shape[1])
 
 
-def _upper(distance: Floats, coverage: float) -> float:
-    rank = min(int(np.ceil((distance.size + 1) * coverage)), distance.size)
-    return float(np.sort(distance)[rank - 1])
+def vague(offer: Offer) -> NDArray[np.bool_]:
+    """Numbers within the range whose prediction is no better than a guess."""
+    return (offer.width > TOO_WIDE) & (offer.beyond == 0.0)
