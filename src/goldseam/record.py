@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from goldseam import __version__
@@ -30,13 +29,11 @@ def seam_of(before: Table, after: Table, mended: Mended, layout: Layout, schema:
     number_of[layout.number_cells] = np.arange(mended.low.shape[1])
     column = number_of[cells]
     low, high = (_of_numbers(side, rows, column) for side in (mended.low, mended.high))
-    near = pl.Series(mended.donors[rows], dtype=pl.Array(pl.Int64, mended.donors.shape[1])).arr.to_list()
-    donors = near.list.eval(pl.element().filter(pl.element() >= 0))
-    donors = donors.set(donors.list.len() == 0, None)
     return Seam.of_cells(
         before, after, schema, rows, np.asarray(schema.modelled_positions)[cells], first_row=first_row,
         cause=np.array(CAUSES, dtype=object)[mended.cause[rows, cells]], low=low, high=high,
-        p_value=mended.p_values[rows, cells], probability=mended.probabilities[rows, cells], donors=donors,
+        p_value=mended.p_values[rows, cells], probability=mended.probabilities[rows, cells],
+        donors=mended.donors[rows],
     )  # fmt: skip
 
 

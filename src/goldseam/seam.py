@@ -96,12 +96,14 @@ class Seam:
         positions: NDArray[np.int64],
         *,
         first_row: int = 0,
-        **columns: ArrayLike | pl.Series,
+        donors: NDArray[np.int64] | None = None,
+        **columns: ArrayLike,
     ) -> Seam:
         """A seam for the given cells, with their text read off the tables before and after.
 
-        `positions` are columns of the schema; `columns` are further columns of the ledger, one value per cell. The
-        lines are ordered by row and column; rows are numbered from `first_row`.
+        `positions` are columns of the schema; `columns` are further columns of the ledger, one value per cell; `donors`
+        is a row of positions per cell, below 0 where there are fewer. The lines are ordered by row and column; rows are
+        numbered from `first_row`.
         """
         order = np.lexsort((positions, rows))
         rows, positions = rows[order], positions[order]
@@ -113,9 +115,9 @@ class Seam:
             kind=kinds[positions],
             observed=_texts(before, schema, rows, positions),
             restored=_texts(after, schema, rows, positions),
-            **{name: values[order] if isinstance(values, pl.Series) else np.asarray(values)[order]
-               for name, values in columns.items()},
-        )  # fmt: skip
+            **({} if donors is None else {"donors": _lists(donors[order])}),
+            **{name: np.asarray(values)[order] for name, values in columns.items()},
+        )
 
     @classmethod
     def concat(cls, seams: Sequence[Seam]) -> Seam:
@@ -195,6 +197,13 @@ def _series(name: str, values: Any) -> pl.Series:
     if isinstance(values, np.ndarray) and values.dtype == object:
         values = values.tolist()
     return pl.Series(name, values, dtype=LEDGER[name])
+
+
+def _lists(donors: NDArray[np.int64]) -> pl.Series:
+    """Rows of positions as lists without those below 0; null where none is left."""
+    lists = pl.Series(donors, dtype=pl.Array(pl.Int64, donors.shape[1])).arr.to_list()
+    lists = lists.list.eval(pl.element().filter(pl.element() >= 0))
+    return lists.set(lists.list.len() == 0, None)
 
 
 def _texts(table: Table, schema: Schema, rows: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.object_]:

@@ -150,6 +150,38 @@ def test_a_row_is_judged_by_itself(order: list[int], cut: int, n_jobs: int | Non
     pd.testing.assert_frame_equal(joined, whole.table.iloc[order], check_exact=True)
 
 
+@pytest.mark.parametrize("method", [["tree", "field"], ["conditional", "boosted", "field", "tree"]])
+def test_a_row_is_judged_by_itself_whatever_the_sources(method: list[str]) -> None:
+    model = Restorer(**FAST | {"method": method}).fit(REFERENCE)
+    table = _DAMAGED.drop(columns="when").reset_index(drop=True)
+    table = table.mask(np.random.default_rng(0).random(table.shape) < 0.15)
+    levels = model.survey([table])
+    whole = model.restore(table, levels=levels)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(table))
+        cuts = np.sort(rng.integers(0, len(table), 3))
+        parts = [model.restore(table.iloc[part], levels=levels) for part in np.split(order, cuts) if part.size]
+        joined = pd.concat([part.table for part in parts])
+        pd.testing.assert_frame_equal(joined, whole.table.iloc[order], check_exact=True)
+        assert np.array_equal(np.concatenate([part.row_p_values for part in parts]), whole.row_p_values[order])
+        ends = np.concatenate([_ends(part) for part in parts])
+        assert np.array_equal(np.sort(ends, axis=0), np.sort(_ends(whole), axis=0), equal_nan=True)
+
+
+def test_single_precision_is_read_as_the_numbers_it_holds(restorer: Restorer) -> None:
+    numbers = ["x1", "x2", "x3", "x4", "x5"]
+    short = _DAMAGED.astype(dict.fromkeys(numbers, np.float32))
+    long = short.astype(dict.fromkeys(numbers, np.float64))
+    one, other = restorer.restore(short), restorer.restore(long)
+    assert np.array_equal(one.row_p_values, other.row_p_values)
+    assert np.array_equal(_ends(one), _ends(other), equal_nan=True)
+
+
+def _ends(result: gs.Restoration) -> np.ndarray:
+    return result.seam.to_polars()["low", "high", "probability"].to_numpy()
+
+
 _FITTED = Restorer(**FAST).fit(REFERENCE)
 _DAMAGED, _ = damaged(CLEAN)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from goldseam.conditional.layout import Layout, check_lengths
 from goldseam.conditional.marginals import Floats, Ints, Marginals
 from goldseam.conditional.source import CellSource
-from goldseam.engines.local import map_row_blocks
+from goldseam.engines.local import map_row_blocks, rows_per_block
 from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import Calibration
 from goldseam.evidence.gains import Offer
@@ -38,7 +38,6 @@ from goldseam.schema import Blocks
 
 __all__ = ["Evidence", "Findings", "Mended", "Repairs"]
 
-CHUNK = 512
 T = TypeVar("T")
 
 
@@ -272,4 +271,5 @@ def _same(new: Floats, old: Floats) -> NDArray[np.bool_]:
 
 
 def _map(call: Callable[[Blocks], T], blocks: Blocks, n_jobs: int | None) -> list[T]:
-    return map_row_blocks(lambda rows: call(blocks.take(rows)), len(blocks), n_jobs=n_jobs, block=CHUNK)
+    size = rows_per_block(blocks.numbers.shape[1] + blocks.codes.shape[1])
+    return map_row_blocks(lambda rows: call(blocks.take(rows)), len(blocks), n_jobs=n_jobs, block=size)
