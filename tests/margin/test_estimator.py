@@ -4,6 +4,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
@@ -395,10 +396,24 @@ def test_trusted_rows_carry_the_cost_of_the_others_where_the_loss_does_not_count
     X[:30] *= 4  # of class 0 only
     model = GEMMEDClassifier(kernel, gamma=0.3, linear_solver="libsvm", loss_strength=loss_strength, random_state=0)
     trust = expit(2 * np.clip(model.fit(X, y).field_, -30, 1.5))
+    if kernel == "rbf" and carried:
+        trust[y == 1] = 1.0  # no gap parts this class: rbf machines count it in full
     totals = np.array([trust[y == code].sum() for code in (0, 1)])
     assert totals[0] < 0.7 * totals[1]
     by_hand = SVC(kernel=kernel, gamma=0.3).fit(X, y, sample_weight=trust * (80 / totals[y] if carried else 1))
     np.testing.assert_allclose(model.decision_function(X), by_hand.decision_function(X), atol=5e-3)
+
+
+def test_an_rbf_machine_without_proof_of_failures_is_the_plain_one(rng):
+    X, y = blobs(rng, n=80, shift=1.0)
+    X[3] = 40.0  # far out, but alone: no second population
+    plain = SVC(gamma=0.3).fit(X, y)
+    model = GEMMEDClassifier("rbf", gamma=0.3, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=5e-3)
+    assert model.sample_trust_[3] < 1e-3  # what the field says of the row is said all the same
+    others = GEMMEDClassifier(lambda A, B: np.exp(-0.3 * cdist(A, B, "sqeuclidean")), random_state=0).fit(X, y)
+    np.testing.assert_allclose(others.sample_trust_, model.sample_trust_)
+    assert np.abs(others.decision_function(X) - plain.decision_function(X)).max() > 0.05
 
 
 def test_kernels_do_not_count_the_loss_unless_told():

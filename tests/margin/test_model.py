@@ -7,9 +7,9 @@ from sklearn.preprocessing import RobustScaler
 from sklearn.svm import SVC
 
 from goldseam.datasets.ring import make_ring
-from goldseam.margin import GEMMEDClassifier, fitting, gibbs, solvers, trust
+from goldseam.margin import GEMMEDClassifier, fitting, gibbs, solvers, thresholds, trust
 from goldseam.margin.entropy import EuclideanRows
-from goldseam.margin.fields import fit_fields
+from goldseam.margin.fields import Fields, fit_fields, proven_field
 from tests.reference.margin_enumeration import gradients, log_partition, marginals
 
 
@@ -86,8 +86,34 @@ def ring_problem(seed, *, threshold="gap", radius=35.0, anomalies=0.3):
     codes = (study.train.target > 0).astype(np.int64)
     space = EuclideanRows(study.train.data)
     settings = trust.FieldSettings(threshold=threshold)
-    _, g = fit_fields(space, codes, 2, settings, np.random.default_rng(0))
+    _, g, _ = fit_fields(space, codes, 2, settings, np.random.default_rng(0))
     return study.train.data, codes, trust.log_odds(g, 0.5, 2.0)
+
+
+def fields_keeping(n_kept, n_rows):
+    field = trust.ClassField(np.arange(n_rows), 15, 0.0, 1.0, 1e-12, n_kept, n_rows, "on")
+    return Fields((field,), None)
+
+
+@pytest.mark.parametrize(("beyond", "proof"), [(0.2, False), (5.0, True)])
+def test_only_a_gap_beyond_the_reach_of_the_core_is_proof(rng, beyond, proof):
+    """Forty values from -2 to -0.5 reach 0.42 (median -1.25, MAD 0.375); with twenty just above -0.5, all reach 1.9."""
+    sparse = -np.append(np.linspace(-2.0, -0.5, 40), np.linspace(0.0, 1.0, 20) + beyond)
+    rows, codes, fields = rng.normal(size=(60, 4)), np.zeros(60, dtype=np.int64), fields_keeping(40, 60)
+    assert thresholds.hangs_together(np.sort(-sparse)) != proof
+    asked = proven_field(fields, sparse, sparse, rows, codes, isolation=True)
+    np.testing.assert_array_equal(asked, sparse if proof else trust.FIELD_LIMITS[1])
+    not_asked = proven_field(fields, sparse, sparse, rows, codes, isolation=False)
+    np.testing.assert_array_equal(not_asked, sparse)
+
+
+def test_readings_that_lie_apart_are_proof_against_their_rows_alone(rng):
+    rows = rng.uniform(size=(200, 12))
+    rows[:30, 4:] = rng.uniform(1.5, 4.0, size=(30, 1))
+    g = rng.uniform(-1.0, 1.0, size=200)
+    found = proven_field(fields_keeping(195, 200), g, g, rows, np.zeros(200, dtype=np.int64), isolation=True)
+    assert (found[:30] < 0).all()
+    np.testing.assert_array_equal(found[30:], trust.FIELD_LIMITS[1])
 
 
 def test_objective_falls_along_the_published_sequence():

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
 from goldseam.margin import checks, fitting, gibbs
 from goldseam.margin.entropy import EuclideanRows, GramRows
-from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, warn_about_fields
+from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, proven_field, warn_about_fields
 from goldseam.margin.flips import MANY_FLIPS, STRONGER, flip_rate
 from goldseam.margin.machines import KernelFunction, Machine, best_class
 from goldseam.margin.probabilities import fit_curve, platt_probabilities
@@ -55,7 +55,8 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         A callable takes two arrays of rows and returns their kernel values.
     C : float
         Cost of a row with full trust. Where the loss does not count (`loss_strength` 0, the default of kernels other than
-        linear) the trusted rows of a class carry the cost of the others, so that C is the cost of an average row.
+        linear) the trusted rows of a class carry the cost of the others, so that C is the cost of an average row; and an
+        rbf machine, in which a row acts only locally, counts rows in full unless their class shows a second population.
     gamma : 'scale', 'robust', 'auto' or float
         Of the rbf kernel. `'scale'` uses the variance of all cells, which outliers inflate; `'robust'` the median
         column variance.
@@ -204,9 +205,10 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         rows = self._learn_imputation(X[training.first])
         space = self._space(X, training)
         settings = self._settings()
-        self._fields, g = fit_fields(space, training.codes, len(self.classes_), settings, np.random.default_rng(seed))
+        fields_rng = np.random.default_rng(seed)
+        self._fields, g, sparse = fit_fields(space, training.codes, len(self.classes_), settings, fields_rng)
         warn_about_fields(self._fields, self.classes_.tolist(), settings)
-        solution = self._solve(space, rows, training, g, seed)
+        solution = self._solve(space, rows, training, g, sparse, seed)
         self._keep(X, training, solution)
         self._keep_trust(X, codes, training, g, solution.trust)
         weights = training.weights * solution.trust
@@ -255,6 +257,10 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     @property
+    def _radial(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "rbf"
+
+    @property
     def _finite(self) -> Any:
         """What scikit-learn may let pass: NaN where it means "not observed", which no kernel value can be."""
         return "allow-nan" if self.missing == "indicator" and not self._pairwise else True
@@ -283,7 +289,9 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
             return float(self._linear)
         return float(self.loss_strength)
 
-    def _solve(self, space: Space, rows: Floats, training: TrainingRows, g: Floats, seed: int) -> Solution:
+    def _solve(
+        self, space: Space, rows: Floats, training: TrainingRows, g: Floats, sparse: Floats, seed: int
+    ) -> Solution:
         signs = fitting.class_signs(training.codes, len(self.classes_))
         self.loss_strength_ = self._first_loss_strength()
         if self.threshold == "literal" or self.solver == "gibbs":
@@ -296,6 +304,10 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         rule: Any = FieldPrior(log_odds(g, self.trust_prior, self.field_strength), self.loss_strength_)
         if self.threshold == "literal":
             rule = LiteralPrior(self._literal(space, training, seed), self.trust_prior, self.loss_strength_)
+        elif self.loss_strength_ == 0 and isinstance(space, EuclideanRows) and self._radial:
+            proven = proven_field(self._fields, g, sparse, space.rows, training.codes, isolation=self.isolation)
+            acted = FieldPrior(log_odds(proven, self.trust_prior, self.field_strength), 0.0)
+            return replace(self._mean_field(fit_machine, acted, training), trust=rule.start())
         solution = self._mean_field(fit_machine, rule, training)
         if self.threshold == "literal":
             self.mu_ = rule.duals

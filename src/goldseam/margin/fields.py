@@ -1,4 +1,7 @@
-"""The fields of all classes together: training rows made distinct, one field per class, new rows scored (G4.1, G5.3)."""
+"""The fields of all classes together: training rows made distinct, one field per class, new rows scored (G4.1, G5.3).
+
+Beyond the specification, `proven_field`: the part of the field that an rbf machine acts on where the loss does not count.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from goldseam.errors import DataWarning, InputError
 from goldseam.margin import entropy
 from goldseam.margin.isolation import Isolation, learn_isolation
 from goldseam.margin.repetition import Repetition, learn_repetition
-from goldseam.margin.thresholds import FEWEST_ROWS, parts
-from goldseam.margin.trust import ClassField, FieldSettings, Space, fit_class_field, lowered
+from goldseam.margin.thresholds import FEWEST_ROWS, hangs_together, parts
+from goldseam.margin.trust import FIELD_LIMITS, ClassField, FieldSettings, Space, fit_class_field, lowered
 
-__all__ = ["Fields", "TrainingRows", "fit_fields", "merge_copies", "warn_about_fields"]
+__all__ = ["Fields", "TrainingRows", "fit_fields", "merge_copies", "proven_field", "warn_about_fields"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -109,8 +112,8 @@ class Fields:
 
 def fit_fields(
     space: Space, codes: Ints, n_classes: int, settings: FieldSettings, rng: np.random.Generator
-) -> tuple[Fields, Floats]:
-    """The fields of all classes and g of every distinct row."""
+) -> tuple[Fields, Floats, Floats]:
+    """The fields of all classes, g of every distinct row, and g by the neighbour sums alone."""
     g = np.empty(len(codes))
     classes = []
     for code in range(n_classes):
@@ -118,13 +121,31 @@ def fit_fields(
         field, g[rows] = fit_class_field(space, rows, settings, rng)
         classes.append(field)
     if not isinstance(space, entropy.EuclideanRows):
-        return Fields(tuple(classes), None), g
+        return Fields(tuple(classes), None), g, g
     unparted = np.array([field.state == "on" and not parts(field.n_rows, field.n_kept) for field in classes])
     repetition = learn_repetition(space.rows, codes, n_classes) if settings.repetition else None
     isolation = learn_isolation(space.rows, codes, unparted) if settings.isolation and unparted.any() else None
     fields = Fields(tuple(classes), repetition, isolation)
     everywhere = fields.lowered(np.broadcast_to(g, (n_classes, len(g))), space.rows)
-    return fields, everywhere[codes, np.arange(len(codes))]
+    return fields, everywhere[codes, np.arange(len(codes))], g
+
+
+def proven_field(fields: Fields, g: Floats, sparse: Floats, rows: Floats, codes: Ints, *, isolation: bool) -> Floats:
+    """g where distrust is proven, the upper limit of the field elsewhere; `sparse` is g by the neighbour sums alone.
+
+    A class is proven to hold a second population where a gap parts it and rows lie beyond the reach of its core. Of other
+    classes only rows whose readings repeat or lie apart are distrusted; where `isolation` is not looked at, a gap is proof
+    enough.
+    """
+    on = np.array([field.state == "on" for field in fields.classes])
+    proven = np.zeros(len(on), dtype=bool)
+    for code in np.flatnonzero(on):
+        parted = parts(fields.classes[code].n_rows, fields.classes[code].n_kept)
+        proven[code] = parted and not (isolation and hangs_together(np.sort(-sparse[codes == code])))
+    asked = on & ~proven
+    views = replace(fields, isolation=learn_isolation(rows, codes, asked) if isolation and asked.any() else None)
+    found = np.where(proven[codes], g, FIELD_LIMITS[1])
+    return views.lowered(np.broadcast_to(found, (len(on), len(found))), rows)[codes, np.arange(len(codes))]
 
 
 def warn_about_fields(fields: Fields, labels: Sequence[Any], settings: FieldSettings) -> None:

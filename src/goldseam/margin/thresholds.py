@@ -7,6 +7,7 @@
 (G-17)   `cut`: tau between the last row kept and the first one not kept
 (G-18)   `core_scale`: robust scale of the rows kept
 G5.5     `quantile_cut`: the widest quantile step, for very many rows
+beyond   `hangs_together`: whether any row lies beyond the reach of the core
 =======  ==================================================================
 """
 
@@ -31,6 +32,7 @@ __all__ = [
     "cut",
     "find_cut",
     "gap_kept",
+    "hangs_together",
     "hump_statistic",
     "literal_kept",
     "parts",
@@ -194,6 +196,15 @@ def core_size(ordered: Floats) -> int:
             break
         size = grown
     return size
+
+
+def hangs_together(ordered: Floats) -> bool:
+    """Whether the core of (G-16 a) takes in all rows.
+
+    >>> hangs_together(np.arange(9.0)), hangs_together(np.append(np.arange(9.0), 90.0))
+    (True, False)
+    """
+    return core_size(ordered) == len(ordered)
 
 
 def _widest_gap(ordered: Floats, low: int, high: int) -> int:

@@ -162,7 +162,7 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
             self.n_neighbors, self.threshold, self.entropy, self.max_reference, self.repetition, self.isolation
         )
         space = EuclideanRows(X[training.first], training.groups, self.n_jobs)
-        self._fields, g = fit_fields(space, training.codes, len(labels), settings, np.random.default_rng(seed))
+        self._fields, g, _ = fit_fields(space, training.codes, len(labels), settings, np.random.default_rng(seed))
         warn_about_fields(self._fields, labels.tolist(), settings)
         self._fields = self._fields.at(training)
         self._references = self._fields.references(X)
