@@ -107,13 +107,15 @@ def test_only_a_gap_beyond_the_reach_of_the_core_is_proof(rng, beyond, proof):
     np.testing.assert_array_equal(not_asked, sparse)
 
 
-def test_readings_that_lie_apart_are_proof_against_their_rows_alone(rng):
+@pytest.mark.parametrize("n_kept", [195, 170])
+def test_readings_that_lie_apart_bear_a_gap_out_and_without_one_count_against_their_rows_alone(rng, n_kept):
     rows = rng.uniform(size=(200, 12))
     rows[:30, 4:] = rng.uniform(1.5, 4.0, size=(30, 1))
     g = rng.uniform(-1.0, 1.0, size=200)
-    found = proven_field(fields_keeping(195, 200), g, g, rows, np.zeros(200, dtype=np.int64), isolation=True)
+    assert thresholds.hangs_together(np.sort(-g))
+    found = proven_field(fields_keeping(n_kept, 200), g, g, rows, np.zeros(200, dtype=np.int64), isolation=True)
     assert (found[:30] < 0).all()
-    np.testing.assert_array_equal(found[30:], trust.FIELD_LIMITS[1])
+    np.testing.assert_array_equal(found[30:], g[30:] if n_kept == 170 else trust.FIELD_LIMITS[1])
 
 
 def test_objective_falls_along_the_published_sequence():

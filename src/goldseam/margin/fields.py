@@ -133,19 +133,21 @@ def fit_fields(
 def proven_field(fields: Fields, g: Floats, sparse: Floats, rows: Floats, codes: Ints, *, isolation: bool) -> Floats:
     """g where distrust is proven, the upper limit of the field elsewhere; `sparse` is g by the neighbour sums alone.
 
-    A class is proven to hold a second population where a gap parts it and rows lie beyond the reach of its core. Of other
-    classes only rows whose readings repeat or lie apart are distrusted; where `isolation` is not looked at, a gap is proof
-    enough.
+    A class is proven to hold a second population where a gap parts it and rows lie beyond the reach of its core, or have
+    readings that lie apart. Of other classes only rows whose readings repeat or lie apart are distrusted. Where `isolation`
+    is not looked at, a gap is proof enough.
     """
     on = np.array([field.state == "on" for field in fields.classes])
-    proven = np.zeros(len(on), dtype=bool)
-    for code in np.flatnonzero(on):
-        parted = parts(fields.classes[code].n_rows, fields.classes[code].n_kept)
-        proven[code] = parted and not (isolation and hangs_together(np.sort(-sparse[codes == code])))
-    asked = on & ~proven
-    views = replace(fields, isolation=learn_isolation(rows, codes, asked) if isolation and asked.any() else None)
-    found = np.where(proven[codes], g, FIELD_LIMITS[1])
-    return views.lowered(np.broadcast_to(found, (len(on), len(found))), rows)[codes, np.arange(len(codes))]
+    parted = on & np.array([parts(field.n_rows, field.n_kept) for field in fields.classes])
+    whole = np.array([isolation and hangs_together(np.sort(-sparse[codes == code])) for code in range(len(on))])
+    own = codes, np.arange(len(codes))
+    asked = on & ~(parted & ~whole)
+    apart = learn_isolation(rows, codes, asked) if isolation and asked.any() else None
+    if apart is not None:
+        whole[codes[apart.scores(rows)[own] < 0]] = False
+    found = np.where((parted & ~whole)[codes], g, FIELD_LIMITS[1])
+    views = replace(fields, isolation=apart)
+    return views.lowered(np.broadcast_to(found, (len(on), len(found))), rows)[own]
 
 
 def warn_about_fields(fields: Fields, labels: Sequence[Any], settings: FieldSettings) -> None:
