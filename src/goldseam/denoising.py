@@ -83,7 +83,8 @@ TOLERANCE: Final = 1e-5
 class TableNoise:
     """The noise of a table: `shares` of its rows that are clean, damaged, and that have noise of each level (none if it was
     given), standard deviations `sigma` in own units and flip rates; what the survey gained, and the floor it had to pass.
-    Noisy rows with a p-value up to `damaged_p_value` are damaged besides."""
+    Noisy rows with a p-value up to `damaged_p_value` are damaged besides, in a world whose noise is `louder` than the survey
+    found."""
 
     shares: Floats
     sigma: Floats
@@ -92,6 +93,7 @@ class TableNoise:
     gain: float
     floor: float
     damaged_p_value: float = 0.0
+    louder: float = 1.0
 
     @property
     def acts(self) -> bool:
@@ -177,11 +179,19 @@ class Denoiser:
         if noisy < LEAST_SHARE or gain <= floor + LEAST_GAIN * noisy * len(blocks):
             return nil_noise(self.field.schema, gain, floor)
         shares = _independent(shares)
-        level = np.sqrt(shares[2:] @ np.square(SIGMAS[self.natural :]) / shares[2:].sum())
+        level = self._level(shares)
         rows = self._levels(votes, shares) > 0
         flips = _flip_rates(self.field, blocks.take(rows), float(level))
         passes = flips.size > 0 and flips.mean() > self.flip_floor + LEAST_FLIP
         return TableNoise(shares, level * self.field.scale, flips * passes, False, gain, floor)
+
+    def _level(self, shares: Floats) -> float:
+        """The noise of noisy rows, in standard deviations of the columns."""
+        return float(np.sqrt(shares[2:] @ np.square(SIGMAS[self.natural :]) / shares[2:].sum()))
+
+    def understated(self, blocks: Blocks, damaged: Damaged, noise: TableNoise) -> float:
+        """By what factor the survey of rows that were given this noise finds less of it."""
+        return self._level(noise.shares) / self._level(self._shares(self.votes(blocks, damaged), self.clean)[0])
 
     def floor(self, n_rows: int) -> float:
         """The largest gain that samples of so many clean rows show by chance."""
@@ -237,7 +247,7 @@ class Denoiser:
         if not noise.given:
             shares = noise.shares[2:] / noise.shares[2:].sum()
             level = rng.choice(np.array(SIGMAS[self.natural :]), size=len(blocks), p=shares)
-            sigma = level[:, None] * self.field.scale
+            sigma = noise.louder * level[:, None] * self.field.scale
         numbers = blocks.numbers + sigma * rng.standard_normal(sigma.shape)
         sizes = np.array([len(column.levels) for column in self.field.schema.categories], dtype=np.int64)
         sizes = np.maximum(sizes, 2)

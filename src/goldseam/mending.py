@@ -22,7 +22,7 @@ from goldseam.errors import ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
 from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT, RARE
 from goldseam.outside import Outside
-from goldseam.schema import Blocks, Schema
+from goldseam.schema import MISSING, UNSEEN, Blocks, Schema
 from goldseam.seam import CAUSES
 from goldseam.separation.encoding import to_blocks, to_values
 from goldseam.separation.reference import Reference
@@ -37,6 +37,7 @@ Ints = NDArray[np.int64]
 NO_CAUSE: Final = -1
 MISSING_CELL, CORRUPT, NOISE, UNSEEN_CELL, REFUSED = range(len(CAUSES))
 N_DONORS: Final = 3
+MOST_UNDERSTATED: Final = 1.5
 DOUBT: Final = 0.3  # probability of damage from which a number of a noisy row does not help to predict others
 NATURAL_DOUBT: Final = 0.5  # the same for one that its column may have by nature
 Action = Literal["repair", "flag", "quarantine"]
@@ -139,6 +140,11 @@ def _patched(all_rows: T, some: T, rows: Ints) -> T:
     return replace(all_rows, **values)
 
 
+def _without_unseen(blocks: Blocks) -> Blocks:
+    """Levels that the reference does not have as gaps: in a noisy row they may be its noise and speak against no other cell."""
+    return Blocks(blocks.numbers, np.where(blocks.codes == UNSEEN, MISSING, blocks.codes).astype(np.int32))
+
+
 def joined(parts: Sequence[Mended]) -> Mended:
     """Consecutive parts as one."""
     columns = {
@@ -174,7 +180,7 @@ class Mender:
         """The evidence for rows with this noise: the Gaussian expert and the tree; the last one is kept."""
         assert self.denoiser is not None
         kept = vars(self).setdefault("_last_noisy", {})
-        key = (noise.shares.tobytes(), noise.sigma.tobytes(), noise.flip.tobytes())
+        key = (noise.shares.tobytes(), noise.sigma.tobytes(), noise.flip.tobytes(), noise.louder)
         if key not in kept:
             rng = np.random.default_rng(self.denoiser.field.seed)
             clean = to_blocks(self.reference.values, self.schema), self.calibration
@@ -190,14 +196,25 @@ class Mender:
 
     def damaged_besides(
         self, blocks: Blocks, damaged: Damaged, noise: TableNoise, n_jobs: int | None
-    ) -> tuple[Damaged, float]:
-        """Which numbers the evidence for noisy rows doubts, and the p-value up to which noisy rows are damaged besides."""
+    ) -> tuple[Damaged, TableNoise]:
+        """Which numbers the evidence for noisy rows doubts, and the noise with the p-value up to which noisy rows are damaged
+        besides: none if they could all be noise that the survey understated."""
         assert self.denoiser is not None
-        found = self.noisy_evidence(noise).judge(blocks, n_jobs)
         loud = self.denoiser.levels_of_rows(blocks, damaged, noise) > 0
-        limit = damaged_rows(found.row_p_values[loud])
+        for world in (replace(noise, louder=self._understated(noise, n_jobs)), noise):
+            found = self.noisy_evidence(world).judge(_without_unseen(blocks), n_jobs)
+            limit = damaged_rows(found.row_p_values[loud])
+            if limit == 0.0:
+                break
         doubted = self._doubted(found, blocks, limit)[:, self.evidence.layout.number_cells]
-        return replace(damaged, noisy=doubted), limit
+        return replace(damaged, noisy=doubted), replace(world, damaged_p_value=limit)
+
+    def _understated(self, noise: TableNoise, n_jobs: int | None) -> float:
+        """How much more noise there may be than a survey found: it leaves out cells that look damaged by it."""
+        assert self.denoiser is not None
+        rows = self.denoiser.add_noise(self.calibration, noise, np.random.default_rng(self.denoiser.field.seed))
+        damaged = replace(Damaged.nothing(rows), clean=self.hidden(self.evidence.judge(rows, n_jobs)))
+        return float(np.clip(self.denoiser.understated(rows, damaged, noise), 1.0, MOST_UNDERSTATED))
 
     def _doubted(self, found: Findings, blocks: Blocks, limit: float) -> Flags:
         """Numbers, of rows with a p-value up to the limit, that neither noise nor a heavy tail explains."""
@@ -222,7 +239,7 @@ class Mender:
         found, repairs = self._judged(self.evidence, blocks, levels.cell_p_value)
         loud = np.zeros(len(blocks), dtype=bool)
         if noisy is not None and self.denoiser is not None and levels.noise is not None:
-            besides = noisy.findings(noisy.rows(blocks))
+            besides = noisy.findings(noisy.rows(_without_unseen(blocks)))
             besides = replace(besides, suspect=self._doubted(besides, blocks, levels.noise.damaged_p_value))
             damaged = Damaged(self.hidden(found), besides.suspect[:, self.evidence.layout.number_cells])
             level = self.denoiser.levels_of_rows(blocks, damaged, levels.noise)

@@ -464,8 +464,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             damaged = mender.damaged_besides(rows, damaged, found, self.n_jobs)[0]
             found = mender.denoiser.survey(rows, damaged)
         if found.acts:
-            limit = mender.damaged_besides(rows, damaged, found, self.n_jobs)[1]
-            found = replace(found, damaged_p_value=limit)
+            found = mender.damaged_besides(rows, damaged, found, self.n_jobs)[1]
         return found
 
     def _given_noise(self) -> TableNoise | None:

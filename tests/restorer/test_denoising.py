@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import goldseam as gs
-from goldseam.denoising import damaged_rows, fit_denoiser, given_noise, nil_noise
+from goldseam.denoising import Damaged, damaged_rows, fit_denoiser, given_noise, nil_noise
 from goldseam.errors import InputError, ParameterError
 from goldseam.restorer import Levels, Restorer
 from goldseam.tables import Table
@@ -118,6 +119,26 @@ def test_runs_of_wrong_numbers_are_found_amid_noise(restorer: Restorer) -> None:
     result = restorer.restore(table)
     assert result.facts["noise"]["x2"]["value"] == pytest.approx(0.2 * REFERENCE["x2"].std(), rel=0.5)
     assert error(result.table)[hit].sum() < 0.5 * error(table)[hit].sum()
+
+
+def test_levels_never_seen_in_noisy_rows_speak_against_no_other_cell(restorer: Restorer) -> None:
+    table, _ = noisy(1.0)
+    odd = table.assign(band=np.where(np.arange(len(table)) % 2 == 0, "?", table["band"]))
+    plain, result = restorer.restore(table), restorer.restore(odd)
+    assert error(result.table).sum() < 1.1 * error(plain.table).sum()
+    assert [restorer.survey([one]).noise.damaged_p_value for one in (table, odd)] == [0.0, 0.0]
+
+
+def test_noise_is_drawn_as_loud_as_a_survey_understates_it(restorer: Restorer) -> None:
+    table, _ = noisy(1.0)
+    mender, noise = restorer.mender_, replace(restorer.survey([table]).noise, louder=1.0)
+    assert mender.denoiser is not None
+    rows = mender.denoiser.add_noise(mender.calibration, replace(noise, louder=2.0), np.random.default_rng(0))
+    quiet = mender.denoiser.add_noise(mender.calibration, noise, np.random.default_rng(0))
+    moved = [np.abs(one.numbers - mender.calibration.numbers).mean(axis=0) for one in (rows, quiet)]
+    np.testing.assert_allclose(moved[0], 2.0 * moved[1])
+    assert mender.denoiser.understated(rows, Damaged.nothing(rows), noise) < 0.7
+    assert 0.8 < mender.denoiser.understated(quiet, Damaged.nothing(quiet), noise) < 1.4
 
 
 def test_wide_tables_of_numbers_are_denoised_by_a_gaussian_field(tmp_path: Path) -> None:
