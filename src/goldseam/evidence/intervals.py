@@ -27,12 +27,7 @@ from goldseam.schema import Blocks
 
 __all__ = ["Changes", "Intervals", "bounds", "distances", "fit_intervals", "loss_class", "quantiles"]
 
-LOSSES = (
-    0.1,
-    0.2,
-    0.35,
-    0.5,
-)  # shares of a row's cells that do not help: predictions from few cells err by more widths
+LOSSES = (0.1, 0.2, 0.35, 0.5)  # shares of a row that do not help: predictions from few cells err by more widths
 SHRINK = 50.0
 UNKNOWN_REACH = 2.0  # widths, where nothing was rehearsed
 FILLED, REPLACED, DOUBTED, BEYOND = WAYS = range(4)  # gaps; x not held; x held; x not held and beyond the range

@@ -49,7 +49,7 @@ HARM = 1.25  # a level put wrong counts as so many put right
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
 GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range
 HANDFUL, FOREIGN = 6, 1.0  # but one in a column of so few values less than so many
-WHOLE = 0.95  # models of 0.1: a number moved by less may have been right, so its interval holds the observed value
+WHOLE = 0.95  # in files without `doubt`: a number moved by less may have been right, so its interval holds it too
 DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
 SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
@@ -62,7 +62,7 @@ OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
 class Repairer:
     """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
-    (see `intervals`; the last two are not in files of 0.1)."""
+    (see `intervals`; earlier files lack the last two)."""
 
     knots: Floats
     gains: Floats
