@@ -80,7 +80,9 @@ def mend_a_few_rows() -> None:
     clean = pl.DataFrame(numbers, schema=["a", "b", "c"]).with_columns(d=np.where(numbers[:, 0] > 0, "high", "low"))
     damaged = clean[:20].with_columns(a=pl.lit(9.0), b=pl.lit(None, pl.Float64))
     for method in (["conditional", "boosted"], ["conditional", "tree"]):
-        Restorer(method=method, denoise=False, audit=False, random_state=0).fit(clean).restore(damaged)
+        model = Restorer(method=method, denoise=False, audit=False, random_state=0).fit(clean)
+        model.restore(damaged)
+    model.mender_.evidence.marginals.z(numbers)  # the scores of what a field predicts
 
 
 if __name__ == "__main__":
