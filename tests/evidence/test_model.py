@@ -339,18 +339,3 @@ def test_settings_and_rows_that_cannot_work(rng):
     with pytest.warns(CalibrationWarning, match=r"60 calibration rows cannot show an alarm rate of 0\.01"):
         fitted = fit_evidence(rows, rows, SCHEMA, boosted=False, alarm_rate=0.01, rng=rng)
     assert not fitted.judge(rows).flagged.any()
-
-
-def test_no_neighbour_vouches_for_an_absurd_number(rng):
-    factor = rng.normal(size=(900, 1))
-    numbers = np.exp(factor + 0.1 * rng.normal(size=(900, 4)))
-    schema = Schema(tuple(Column(f"x{j}", Kind.CONTINUOUS) for j in range(4)))
-    rows = Blocks(numbers, np.empty((900, 0), dtype=np.int32))
-    model = fit_evidence(rows.take(slice(0, 500)), rows.take(slice(500, 800)), schema, boosted=False, rng=rng)
-    giant = numbers[[int(numbers[:, 0].argmax())]].copy()
-    giant[0, 1] *= 10.0
-    found, repairs = model.repair(Blocks(giant, np.empty((1, 0), dtype=np.int32)))
-    assert model.marginals.absurd(giant).tolist() == [[False, True, False, False]]
-    assert found.flagged[0]
-    assert found.cell_scores[0].argmax() == 1
-    assert repairs.blocks.numbers[0, 1] < 0.3 * giant[0, 1]

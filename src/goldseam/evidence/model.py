@@ -132,8 +132,7 @@ class Evidence:
         self.layout.check_blocks(blocks, self.marginals.n_levels)
         extra = [statement.log_ratio(blocks) for statement in self.statements]
         heard = np.sum(extra, axis=0) if extra else None
-        scores, absurd = self.marginals.score(blocks), self.marginals.absurd(blocks.numbers)
-        return prepare_rows(blocks, scores, self.layout, self.sources, self.prior, absurd, heard)
+        return prepare_rows(blocks, self.marginals.score(blocks), self.layout, self.sources, self.prior, heard)
 
     def beliefs(self, rows: Rows) -> Beliefs:
         """The joint posterior of some rows."""

@@ -5,7 +5,6 @@
 | (E-6) row prior, chain of segments | `kernels.row_posterior`, `kernels.chain_pass` |
 | (E-7) candidates weighted by the pseudo-likelihood | `kernels.candidate_weight` |
 | next candidate: the worst third of the suspects joins, the likelier sound come back | `kernels.belief_step` |
-| kappa <= 0 of numbers far beyond the range: in scores they are near the largest, and neighbours would vouch for them | `step` |
 | cell score = posterior logit + half of the cell's own log-likelihood ratio | `Beliefs.cell_scores` |
 | row score = log odds of the first round + half of the worst cell score | `Beliefs.row_scores` |
 
@@ -43,8 +42,7 @@ WORST_CELL = 0.5  # weight of the worst cell in the row score
 @dataclass(frozen=True)
 class Rows:
     """Rows ready for the rounds: numbers in own units, scores, what each source prepared, cells without a usable value,
-    cells without any value, how much likelier damage would have drawn each value, by kind (kinds, n, p), and numbers so far
-    out that no neighbour vouches for them (n, m)."""
+    cells without any value, and how much likelier damage would have drawn each value, by kind (kinds, n, p)."""
 
     numbers: Floats
     scores: Scores
@@ -52,7 +50,6 @@ class Rows:
     unusable: NDArray[np.bool_]
     missing: NDArray[np.bool_]
     slab: Floats
-    absurd: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -109,7 +106,6 @@ def prepare_rows(
     layout: Layout,
     sources: Sequence[CellSource],
     prior: Prior,
-    absurd: NDArray[np.bool_],
     extra: Floats | None = None,
 ) -> Rows:
     """Everything about rows that does not change between rounds. `extra` (n, p) are log-likelihood ratios of witnesses."""
@@ -119,7 +115,7 @@ def prepare_rows(
         slab = slab * np.exp(extra)
     prepared = tuple(source.prepare(blocks, scores) for source in sources)
     missing = unusable & ~layout.unseen(blocks)
-    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab, absurd)
+    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab)
 
 
 def predictions(
@@ -151,8 +147,7 @@ def step(
 ) -> State:
     """One round: predict from the believed cells, weigh the candidate, propose the next."""
     answers = predictions(rows, sources, state.withheld[state.active], state.active)
-    numbers, levels = pool.log_ratio(rows.scores, state.active, answers)
-    kappa = layout.join(np.where(rows.absurd[state.active], np.minimum(numbers, 0.0), numbers), levels)
+    kappa = layout.join(*pool.log_ratio(rows.scores, state.active, answers))
     going = kernels.belief_step(
         rows.slab, kappa, state.active, ~rows.missing, state.withheld, state.visited, number, state.best, state.total,
         state.on, state.off, state.surprise, state.odds, WORST_SHARE, MOST_WITHHELD, *prior.arrays(layout.n_cells),
