@@ -190,8 +190,9 @@ class Denoiser:
         return float(np.sqrt(shares[2:] @ np.square(SIGMAS[self.natural :]) / shares[2:].sum()))
 
     def understated(self, blocks: Blocks, damaged: Damaged, noise: TableNoise) -> float:
-        """By what factor the survey of rows that were given this noise finds less of it."""
-        return self._level(noise.shares) / self._level(self._shares(self.votes(blocks, damaged), self.clean)[0])
+        """By what factor the survey of rows that were given this noise finds less of it; infinite where it finds none."""
+        shares = self._shares(self.votes(blocks, damaged), self.clean)[0]
+        return self._level(noise.shares) / self._level(shares) if shares[2:].any() else np.inf
 
     def floor(self, n_rows: int) -> float:
         """The largest gain that samples of so many clean rows show by chance."""
