@@ -108,6 +108,22 @@ def test_absurd_is_far_in_ranges_and_in_standard_deviations():
     assert marginals.absurd(rows)[:, 0].tolist() == [False, True, False, False, True, False]
 
 
+def test_a_giant_in_company_is_not_lone():
+    marginals = fit_marginals(numbers(*[np.linspace(-1.0, 1.0, 101)] * 5), NO_LEVELS)
+    giant, little, gap = 9.0, 1.2, np.nan
+    rows = np.array(
+        [
+            [giant, 0.0, 0.0, 0.0, 0.0],
+            [giant, little, 0.0, 0.0, 0.0],
+            [giant, giant, giant, giant, giant],  # giants are no company for each other
+            [giant, 0.0, gap, gap, gap],
+            [giant, gap, gap, gap, gap],
+            [3.0, 0.0, 0.0, 0.0, 0.0],
+        ]
+    )
+    assert marginals.lone_giants(rows).sum(axis=1).tolist() == [1, 0, 5, 1, 1, 0]
+
+
 def test_missing_numbers_say_nothing_and_an_empty_column_is_no_crash():
     marginals = fit_marginals(numbers([np.nan] * 12, np.arange(12.0)), NO_LEVELS)
     scores = marginals.score(numbers([np.nan, 3.0], [np.nan, 4.0]))

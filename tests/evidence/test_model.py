@@ -339,3 +339,19 @@ def test_settings_and_rows_that_cannot_work(rng):
     with pytest.warns(CalibrationWarning, match=r"60 calibration rows cannot show an alarm rate of 0\.01"):
         fitted = fit_evidence(rows, rows, SCHEMA, boosted=False, alarm_rate=0.01, rng=rng)
     assert not fitted.judge(rows).flagged.any()
+
+
+def test_a_giant_is_vouched_for_only_in_company(rng):
+    numbers = np.exp(rng.normal(size=(900, 1)) + 0.1 * rng.normal(size=(900, 4)))
+    schema = Schema(tuple(Column(f"x{j}", Kind.CONTINUOUS) for j in range(4)))
+    blocks = lambda rows: Blocks(rows, np.empty((len(rows), 0), dtype=np.int32))  # noqa: E731
+    model = fit_evidence(blocks(numbers[:500]), blocks(numbers[500:800]), schema, boosted=False, rng=rng)
+    large = numbers[:500].max(axis=0)
+    alone, throughout = large * [0.95, 10.0, 0.95, 0.95], large * [3.0, 5.0, 3.0, 3.0]
+    found, repairs = model.repair(blocks(np.array([alone, throughout])))
+    assert found.flagged[0]
+    assert found.cell_scores[0].argmax() == 1
+    assert repairs.blocks.numbers[0, 1] < 0.3 * alone[1]
+    assert repairs.blocks.numbers[0, [0, 2, 3]].tolist() == alone[[0, 2, 3]].tolist()
+    assert found.cell_scores[1, 1] < 0.0
+    assert repairs.blocks.numbers[1, 1] == throughout[1]

@@ -80,6 +80,8 @@ def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
     assert gain(context=-3.0) == pytest.approx([0.0, 0.2, 0.4, 0.85], abs=0.01)
     assert (gain(context=0.0) > 0.9).all()
     assert gain(context=0.0, beyond=1.0) == pytest.approx([0.0, 0.0, 0.35, 0.35])
+    sure = offers(np.full(4, 5.0), sizes, natural=True, beyond=1.0)
+    assert repairer.gain(sure)[:, 0] == pytest.approx([0.0, 0.0, 0.7, 0.7])
     assert gain(beyond=5.0, absurd=True) == pytest.approx(np.ones(4))
     # the dearest car of all: its neighbours expect it
     expected = offers(np.full(4, -3.0), sizes, beyond=5.0, absurd=True)

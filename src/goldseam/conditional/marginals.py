@@ -32,7 +32,9 @@ N_EDGES = 24
 LEAST_IN_BIN = 8
 SKEWED_SHAPE = 0.5
 HEAVY = 0.25  # a tail of at least this shape may hold natural giants
-ABSURD = (4.0, 3.0)  # ranges, and standard deviations, outside the range
+GIANT, ABSURD = 2.5, 4.0  # ranges outside the range, and
+OUTSTANDING = 3.0  # standard deviations outside it
+IN_COMPANY = 0.25  # share of a row's other numbers outside their ranges from which a giant is not alone
 UNSEEN_SLAB = 0.05  # share of damaged category cells that hold something the reference never had
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
@@ -139,9 +141,19 @@ class Marginals:
 
     def absurd(self, numbers: Floats) -> NDArray[np.bool_]:
         """Numbers so far outside the reference's range that anything else is likelier, unless their neighbours expect them."""
+        return self._outside(numbers, ABSURD)
+
+    def _outside(self, numbers: Floats, ranges: float) -> NDArray[np.bool_]:
         top, bottom = self.knots[self.offsets[1:] - 1], self.knots[self.offsets[:-1]]
         outside = np.maximum(numbers - top, bottom - numbers)
-        return np.asarray((self.beyond_range(numbers) >= ABSURD[0]) & (outside >= ABSURD[1] * self.spread))
+        return np.asarray((self.beyond_range(numbers) >= ranges) & (outside >= OUTSTANDING * self.spread))
+
+    def lone_giants(self, numbers: Floats) -> NDArray[np.bool_]:
+        """Giants in rows that are not outside the range in many other columns too, where they would be natural."""
+        giant = self._outside(numbers, GIANT)
+        company = ((self.beyond_range(numbers) > 0.0) & ~giant).sum(1)
+        others = np.isfinite(numbers).sum(1) - 1
+        return np.asarray(giant & (company < IN_COMPANY * np.maximum(others, 1))[:, None])
 
     def unscore(self, mean: Floats, width: Floats) -> Floats:
         """Expected value in own units of numbers whose scores are normal (mean, width)."""

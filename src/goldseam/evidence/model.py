@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.conditional.layout import Layout, check_lengths
-from goldseam.conditional.marginals import Floats, Ints, Marginals
+from goldseam.conditional.marginals import GIANT, Floats, Ints, Marginals
 from goldseam.conditional.source import CellSource
 from goldseam.engines.local import map_row_blocks, rows_per_block
 from goldseam.errors import ModelFileError
@@ -25,7 +25,6 @@ from goldseam.evidence.repair import (
     CONTRADICTED,
     DISTRUST,
     FOREIGN,
-    GIANT,
     HANDFUL,
     MOST_SUSPECT,
     THIN,
@@ -132,7 +131,8 @@ class Evidence:
         self.layout.check_blocks(blocks, self.marginals.n_levels)
         extra = [statement.log_ratio(blocks) for statement in self.statements]
         heard = np.sum(extra, axis=0) if extra else None
-        return prepare_rows(blocks, self.marginals.score(blocks), self.layout, self.sources, self.prior, heard)
+        scores, lone = self.marginals.score(blocks), self.marginals.lone_giants(blocks.numbers)
+        return prepare_rows(blocks, scores, lone, self.layout, self.sources, self.prior, heard)
 
     def beliefs(self, rows: Rows) -> Beliefs:
         """The joint posterior of some rows."""

@@ -5,6 +5,7 @@
 | (E-6) row prior, chain of segments | `kernels.row_posterior`, `kernels.chain_pass` |
 | (E-7) candidates weighted by the pseudo-likelihood | `kernels.candidate_weight` |
 | next candidate: the worst third of the suspects joins, the likelier sound come back | `kernels.belief_step` |
+| kappa of a lone giant <= max(0, log slab - DAMNING): its neighbours cannot save it | `prepare_rows`, `step` |
 | cell score = posterior logit + half of the cell's own log-likelihood ratio | `Beliefs.cell_scores` |
 | row score = log odds of the first round + half of the worst cell score | `Beliefs.row_scores` |
 
@@ -36,13 +37,15 @@ WORST_SHARE = 1.0 / 3.0  # E3
 MOST_WITHHELD = 0.6  # E3
 OWN = 0.5  # weight of a cell's own evidence in its score
 OWN_LIMIT = 4.0
+DAMNING = 8.0  # log-likelihood ratio below which neighbours cannot bring a lone giant; in scores it is near the largest
 WORST_CELL = 0.5  # weight of the worst cell in the row score
 
 
 @dataclass(frozen=True)
 class Rows:
     """Rows ready for the rounds: numbers in own units, scores, what each source prepared, cells without a usable value,
-    cells without any value, and how much likelier damage would have drawn each value, by kind (kinds, n, p)."""
+    cells without any value, how much likelier damage would have drawn each value, by kind (kinds, n, p), and how far
+    neighbours may vouch for each number, `vouching` (n, m)."""
 
     numbers: Floats
     scores: Scores
@@ -50,6 +53,7 @@ class Rows:
     unusable: NDArray[np.bool_]
     missing: NDArray[np.bool_]
     slab: Floats
+    vouching: Floats
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -103,19 +107,23 @@ class Beliefs:
 def prepare_rows(
     blocks: Blocks,
     scores: Scores,
+    lone: NDArray[np.bool_],
     layout: Layout,
     sources: Sequence[CellSource],
     prior: Prior,
     extra: Floats | None = None,
 ) -> Rows:
-    """Everything about rows that does not change between rounds. `extra` (n, p) are log-likelihood ratios of witnesses."""
+    """Everything about rows that does not change between rounds. `lone` (n, m) are numbers that neighbours cannot vouch for,
+    `extra` (n, p) log-likelihood ratios of witnesses."""
     unusable = layout.unusable(blocks)
     slab = slab_ratios(scores, layout, prior)
     if extra is not None:
         slab = slab * np.exp(extra)
     prepared = tuple(source.prepare(blocks, scores) for source in sources)
     missing = unusable & ~layout.unseen(blocks)
-    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab)
+    damning = np.log(slab.max(0)[:, layout.number_cells])
+    vouching = np.where(lone, np.maximum(damning - DAMNING, 0.0), np.inf)
+    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab, vouching)
 
 
 def predictions(
@@ -147,7 +155,8 @@ def step(
 ) -> State:
     """One round: predict from the believed cells, weigh the candidate, propose the next."""
     answers = predictions(rows, sources, state.withheld[state.active], state.active)
-    kappa = layout.join(*pool.log_ratio(rows.scores, state.active, answers))
+    numbers, levels = pool.log_ratio(rows.scores, state.active, answers)
+    kappa = layout.join(np.minimum(numbers, rows.vouching[state.active]), levels)
     going = kernels.belief_step(
         rows.slab, kappa, state.active, ~rows.missing, state.withheld, state.visited, number, state.best, state.total,
         state.on, state.off, state.surprise, state.odds, WORST_SHARE, MOST_WITHHELD, *prior.arrays(layout.n_cells),

@@ -6,7 +6,7 @@
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that were rehearsed | `Repairer.gain` |
 | (a largest step is rarely rehearsed; inside the range it is enough that smaller ones were right) | `Repairer.gain` |
 | a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
-| one beyond the range by OUTSIDE; little steps not at all | `OUTSIDE` |
+| one beyond the range by OUTSIDE, or by SURE_OUTSIDE if its score is above SURE; little steps not at all | `_natural` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: as far as rehearsal asks, and x itself where it may be right (`intervals`) | `Repairer.widths`, `Repairer.doubted` |
 | odds that the likeliest other level is right and the level that stands is not: e^score q / (1 + e^score q_old) | `rivals` |
@@ -47,8 +47,10 @@ MOST_SUSPECT = 0.6  # of a row's cells; beyond, too little is left to mend from
 RARE = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
 HARM = 1.25  # a level put wrong counts as so many put right
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
-GIANT = 2.5  # a natural giant lies less than so many ranges beyond the range
-HANDFUL, FOREIGN = 6, 1.0  # but one in a column of so few values less than so many
+HANDFUL, FOREIGN = (
+    6,
+    1.0,
+)  # in a column of so few values, a natural giant lies less than so many ranges beyond the range
 WHOLE = 0.95  # in files without `doubt`: a number moved by less may have been right, so its interval holds it too
 DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
@@ -56,6 +58,7 @@ SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced 
 COMPANY = -1.0  # log odds of damage by the rest of the row below which a natural value stands alone
 LONE = (0.0, 0.0, 0.2, 0.4, 0.85)  # by size of step: values a few sd off are natural, uniform draws are farther
 OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
+SURE_OUTSIDE = (0.0, 0.0, 0.0, 0.7, 0.7)
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,8 @@ def _natural(gains: Floats, offer: Offer) -> Floats:
     """How far to move values that may be natural."""
     alone = np.where(offer.context < COMPANY, np.array(LONE)[offer.size], 1.0)
     inside = np.minimum(gains, alone)
-    return np.where(offer.noisy, 0.0, np.where(offer.beyond > 0.0, np.array(OUTSIDE)[offer.size], inside))
+    outside = np.where(offer.scores > SURE, np.array(SURE_OUTSIDE)[offer.size], np.array(OUTSIDE)[offer.size])
+    return np.where(offer.noisy, 0.0, np.where(offer.beyond > 0.0, outside, inside))
 
 
 def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: int) -> Repairer:
