@@ -342,7 +342,7 @@ def test_settings_and_rows_that_cannot_work(rng):
 
 
 def test_a_giant_is_vouched_for_only_in_company(rng):
-    numbers = np.exp(rng.normal(size=(900, 1)) + 0.1 * rng.normal(size=(900, 4)))
+    numbers = np.exp(rng.normal(size=(900, 1)) + 0.5 * rng.normal(size=(900, 4)))
     schema = Schema(tuple(Column(f"x{j}", Kind.CONTINUOUS) for j in range(4)))
     blocks = lambda rows: Blocks(rows, np.empty((len(rows), 0), dtype=np.int32))  # noqa: E731
     model = fit_evidence(blocks(numbers[:500]), blocks(numbers[500:800]), schema, boosted=False, rng=rng)
