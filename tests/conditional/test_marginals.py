@@ -142,11 +142,15 @@ def test_categories_missing_unseen_and_rare():
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_scores_alone_are_those_of_the_whole_judgement(seed):
+def test_scores_around_are_those_of_the_whole_judgement(seed):
     rng = np.random.default_rng(seed)
     marginals = fit_marginals(
         numbers(rng.normal(size=100), rng.integers(0, 5, 100), np.exp(rng.normal(size=100))), NO_LEVELS
     )
     rows = numbers(*(3.0 * rng.normal(size=(3, 50))))
     rows.numbers[0] = [np.nan, 2.0, 1e6]
-    np.testing.assert_array_equal(marginals.z(rows.numbers), marginals.score(rows).z)
+    sd = rng.exponential(size=rows.numbers.shape)
+    z, low, high = (marginals.score(numbers(*(rows.numbers + shift * sd).T)).z for shift in (0.0, -1.0, 1.0))
+    center, width = marginals.scores_around(rows.numbers, sd)
+    np.testing.assert_array_equal(center, z)
+    np.testing.assert_array_equal(width, (high - low) / 2.0)

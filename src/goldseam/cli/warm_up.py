@@ -82,7 +82,7 @@ def mend_a_few_rows() -> None:
     for method in (["conditional", "boosted"], ["conditional", "tree"]):
         model = Restorer(method=method, denoise=False, audit=False, random_state=0).fit(clean)
         model.restore(damaged)
-    model.mender_.evidence.marginals.z(numbers)  # the scores of what a field predicts
+    model.mender_.evidence.marginals.scores_around(numbers, numbers)  # the scores of what a field predicts
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ __all__ = [
     "gaussian_cells",
     "level_shares",
     "normal_quantile",
-    "normal_scores",
     "score_numbers",
+    "scores_around",
     "unscore_numbers",
 ]
 
@@ -98,22 +98,41 @@ def _score_inside(x, k, knots, below, upto):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def normal_scores(numbers, knots, below, upto, offsets, n_seen, tail_sigma, tail_xi):  # type: ignore[no-untyped-def]
-    """The scores z of `score_numbers` alone."""
-    n, m = numbers.shape
-    z = np.full((n, m), np.nan)
+def _positions(knots, first, last, x, y, z):  # type: ignore[no-untyped-def]
+    """`_position` of three values at once: while one waits for its knot, the others go on."""
+    a = b = c = first - 1
+    left = last - first
+    while left > 0:
+        half = (left + 1) // 2
+        a += half if knots[a + half] <= x else 0
+        b += half if knots[b + half] <= y else 0
+        c += half if knots[c + half] <= z else 0
+        left -= half
+    return a, b, c
+
+
+@njit(nogil=True, cache=True)
+def scores_around(mean, sd, knots, below, upto, offsets, n_seen, tail_sigma, tail_xi):  # type: ignore[no-untyped-def]
+    """Scores z, as of `score_numbers`, of means, and half the way from that of mean - sd to that of mean + sd."""
+    n, m = mean.shape
+    center, width = np.full((n, m), np.nan), np.full((n, m), np.nan)
+    scores = np.empty(3)
     for j in range(m):  # one column after the other: its knots stay at hand
+        first, last = offsets[j], offsets[j + 1]
+        bottom, top, tiny = knots[first], knots[last - 1], 1.0 / (n_seen[j] + 1.0)
         for i in range(n):
-            x, first, last = numbers[i, j], offsets[j], offsets[j + 1]
-            if np.isnan(x):
+            around = (mean[i, j] - sd[i, j], mean[i, j], mean[i, j] + sd[i, j])
+            if np.isnan(around[0]):
                 continue
-            if x > knots[last - 1] or x < knots[first]:
-                side = 1 if x > knots[last - 1] else 0
-                tiny = 1.0 / (n_seen[j] + 1.0)
-                z[i, j] = _score_outside(x, knots[first], knots[last - 1], tiny, tail_sigma[j, side], tail_xi[j, side])
-            else:
-                z[i, j] = _score_inside(x, _position(knots, first, last, x), knots, below, upto)
-    return z
+            places = _positions(knots, first, last, around[0], around[1], around[2])
+            for k in range(3):
+                if bottom <= around[k] <= top:
+                    scores[k] = _score_inside(around[k], places[k], knots, below, upto)
+                else:
+                    side = 1 if around[k] > top else 0
+                    scores[k] = _score_outside(around[k], bottom, top, tiny, tail_sigma[j, side], tail_xi[j, side])
+            center[i, j], width[i, j] = scores[1], (scores[2] - scores[0]) / 2.0
+    return center, width
 
 
 @njit(nogil=True, cache=True)

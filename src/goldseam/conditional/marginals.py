@@ -105,12 +105,11 @@ class Marginals:
         )  # fmt: skip
         return Scores(z, low, high, even, far, blocks.codes, self.code_ratio(blocks.codes))
 
-    def z(self, numbers: Floats) -> Floats:
-        """Normal scores of numbers alone."""
-        return kernels.normal_scores(
-            np.ascontiguousarray(numbers), self.knots, self.below, self.upto, self.offsets, self.n_seen, self.tail_sigma,
-            self.tail_xi,
-        )  # fmt: skip
+    def scores_around(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
+        """Normal scores of means, and half the way in scores from one standard deviation below to one above."""
+        return kernels.scores_around(
+            mean, sd, self.knots, self.below, self.upto, self.offsets, self.n_seen, self.tail_sigma, self.tail_xi
+        )
 
     def code_ratio(self, codes: NDArray[np.int32]) -> Floats:
         """Uniform over the levels / marginal, of category cells; one where nothing was observed."""

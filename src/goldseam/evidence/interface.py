@@ -68,11 +68,10 @@ class UnitSource:
         answer = self.expert.predict_blocks(
             rows, withheld[:, self.layout.number_cells], withheld[:, self.layout.category_cells]
         )
-        sd = np.sqrt(answer.variance)
-        center, low, high = (self.marginals.z(answer.mean + shift * sd) for shift in (0.0, -1.0, 1.0))
+        center, width = self.marginals.scores_around(answer.mean, np.sqrt(answer.variance))
         levels = list(answer.category_probabilities.values())
         joined = np.concatenate(levels, axis=1) if levels else np.empty((len(row_of), 0))
-        return CellPrediction(center, np.clip((high - low) / 2.0, *WIDTHS), joined)
+        return CellPrediction(center, np.clip(width, *WIDTHS), joined)
 
 
 @runtime_checkable

@@ -294,9 +294,9 @@ def belief_step(  # type: ignore[no-untyped-def]
     for i in range(n):
         r = row_of[i]
         for j in range(p):
-            mean = 0.0
+            mean, unlikely = 0.0, exp(-kappa[i, j])
             for s in range(slab.shape[0]):
-                like[s, j] = min(slab[s, r, j] * exp(-kappa[i, j]), _MOST)
+                like[s, j] = min(slab[s, r, j] * unlikely, _MOST)
                 mean += slab[s, r, j] / slab.shape[0]
             llr[j] = log(max(mean, _TINY)) - kappa[i, j]
         row_odds = row_posterior(like, usable[r], clean, scatter, rates, segment, runs, order, logits)
