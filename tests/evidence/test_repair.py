@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import best_threshold, conformal_p_values
-from goldseam.evidence.gains import Lesson, Offer, isotonic, rehearsed_quality
+from goldseam.evidence.gains import N_CASES, Lesson, Offer, isotonic, lenders, rehearsed_quality
 from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, rivals
 
 
@@ -81,7 +81,7 @@ def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
     assert (gain(context=0.0) > 0.9).all()
     assert gain(context=0.0, beyond=1.0) == pytest.approx([0.0, 0.0, 0.35, 0.35])
     sure = offers(np.full(4, 5.0), sizes, natural=True, beyond=1.0)
-    assert repairer.gain(sure)[:, 0] == pytest.approx([0.0, 0.0, 0.7, 0.7])
+    assert repairer.gain(sure)[:, 0] == pytest.approx([0.0, 0.0, 0.35, 0.35])
     assert gain(beyond=5.0, absurd=True) == pytest.approx(np.ones(4))
     # the dearest car of all: its neighbours expect it
     expected = offers(np.full(4, -3.0), sizes, beyond=5.0, absurd=True)
@@ -96,13 +96,27 @@ def test_a_row_whose_suspects_are_all_a_little_off_is_noisy():
     assert offer.noisy[:, 0].tolist() == [True, False, False]
 
 
-def test_a_case_never_rehearsed_is_left_alone_but_for_sure_steps_that_are_larger_than_rehearsed(rng):
-    scores, few = rng.normal(size=500), np.full(500, 0.3)
-    repairer = learnt(scores, few, few, width=0.3)
-    gain = lambda step, **more: repairer.gain(offers(np.array([9.0]), step, **more))[0, 0]  # noqa: E731
-    assert gain(5.0, width=0.3) == gain(8.0, width=0.8) == gain(8.0, width=0.3, beyond=0.5) == 0.0
-    assert gain(8.0, width=0.3) == 1.0
-    assert learnt(scores, few, 0.0 * few, width=0.3).gain(offers(np.array([9.0]), 8.0, width=0.3))[0, 0] == 0.0
+def test_a_case_seldom_rehearsed_borrows_from_smaller_steps_and_wide_predictions(rng):
+    scores, step = rng.normal(size=500), np.full(500, 3.0)
+    gain = lambda repairer, step, **more: repairer.gain(offers(np.array([9.0]), step, **more))[0, 0]  # noqa: E731
+    wide = learnt(scores, step, step)
+    assert min(gain(wide, size) for size in (3.0, 5.0, 8.0)) > 0.9  # larger steps
+    assert gain(wide, 5.0, width=0.3) == 1.0  # narrow predictions; sure
+    assert gain(wide, 2.0) == 0.0  # smaller steps lend, they do not borrow
+    assert gain(wide, 5.0, natural=True, context=0.0) == 0.0  # nor do natural values
+    assert gain(wide, 3.0, beyond=0.5) > 0.9
+    assert (
+        gain(wide, 5.0, beyond=0.5) == gain(wide, 5.0, width=0.3, beyond=0.5) == 0.0
+    )  # nothing is lent beyond the range
+    narrow = learnt(scores, step, step, width=0.3)
+    assert gain(narrow, 8.0) == 0.0  # wide predictions do not borrow from narrow ones
+    wrong = learnt(scores, step, 0.0 * step, width=0.3)
+    assert gain(wrong, 8.0, width=0.3) == 0.0
+
+
+def test_cases_of_noisy_rows_borrow_nothing():
+    for case in range(N_CASES // 2, N_CASES):
+        assert lenders(case) == [[case]]
 
 
 def test_few_calibration_rows_make_timid(rng):
@@ -114,8 +128,10 @@ def test_few_calibration_rows_make_timid(rng):
 def test_gains_of_a_model_file_have_a_row_per_case(rng):
     repairer = learnt(rng.normal(size=100), np.ones(100), np.ones(100))
     repairer.check_state()
-    with pytest.raises(ModelFileError, match="gains have shape"):
+    with pytest.raises(ModelFileError, match=r"gains have shapes \(5, 81\)"):
         replace(repairer, gains=repairer.gains[:5]).check_state()
+    with pytest.raises(ModelFileError, match=r"and \(3,\); "):
+        replace(repairer, lent=repairer.lent[:3]).check_state()
 
 
 def test_rivals_by_hand():
@@ -131,9 +147,9 @@ def test_categories_switch_where_it_did_good():
     odds = np.array([4.0, 3.0, 2.0, 1.0, 0.0])
     good = np.array([True, True, False, False, False])
     no = np.zeros(5, dtype=bool)
-    assert fit_switch(odds, good, ~good, no) == 3.0
-    assert fit_switch(odds, no, good, no) == np.inf
-    assert fit_switch(np.empty(0), no[:0], no[:0], no[:0]) == np.inf
+    assert fit_switch(odds, good, ~good, no, 0.0) == 3.0
+    assert fit_switch(odds, no, good, no, 0.0) == np.inf
+    assert fit_switch(np.empty(0), no[:0], no[:0], no[:0], 0.0) == np.inf
 
 
 def test_categories_do_not_switch_where_hidden_damage_would_get_worse():
@@ -141,8 +157,9 @@ def test_categories_do_not_switch_where_hidden_damage_would_get_worse():
     good = np.array([True, False, True, True, True, True])
     hard = np.array([False, True, False, False, False, False])
     no = np.zeros(6, dtype=bool)
-    assert fit_switch(odds, good, ~good, no) == 1.0
-    assert fit_switch(odds, good, ~good, hard) == 6.0  # the second change harms a hard cell
+    assert fit_switch(odds, good, ~good, no, 0.0) == 1.0
+    assert fit_switch(odds, good, ~good, hard, 0.0) == 6.0  # the second change harms a hard cell
+    assert fit_switch(odds, good, ~good, hard, 1.0) == 1.0
 
 
 def test_an_interval_holds_the_observed_value_up_to_a_score_and_reaches_by_how_the_cell_was_changed():

@@ -3,6 +3,7 @@
 | equation | function |
 |---|---|
 | g of a case minimises sum (wanted - g step)^2, g rising with the cell score | `curve`, `isotonic` |
+| a case that was seldom seen borrows cells of smaller steps, then of wider predictions | `lenders`, `case_gains` |
 | Q of damage that hides best (few cells, from their own columns; noise), clean rows counted | `rehearsed_quality` |
 | the largest prudence f for which f g keeps that above LEAST_QUALITY | `shortened`, `repair.fit_repairer` |
 
@@ -19,12 +20,12 @@ from numpy.typing import NDArray
 
 from goldseam.conditional.marginals import Floats
 
-__all__ = ["Lesson", "Offer", "case_gains", "cases", "curve", "isotonic", "rehearsed_quality", "shortened"]
+__all__ = ["Lesson", "Offer", "case_gains", "cases", "curve", "isotonic", "lenders", "rehearsed_quality", "shortened"]
 
 STEPS = (1.0, 2.5, 4.0, 6.0)  # sizes of |mean - x| / sd, and
 NARROW = 0.45  # width up to which a prediction is narrow
 KNOTS, N_KNOTS = (-6.0, 14.0), 81
-LEAST_CELLS = 30  # a case seen less often is left alone
+LEAST_CELLS = 30  # a case seen less often borrows cells, see `lenders`
 CLIP = 20.0  # a deviation counts as at most so many standard deviations
 MANY, SMALL = 0.2, 1.5  # a row is noisy if more than this share of its numbers is suspect, but only so many sd off
 DOUBT = 10.0  # so many calibration rows that would have shown nothing are added to those that there are
@@ -32,6 +33,7 @@ PRUDENCE = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 LEAST_QUALITY = -0.02
 SLACK = 0.05  # where no prudence keeps LEAST_QUALITY, the best that prudence can do is given up by so much
 NARROW_CASE, WIDE_CASE, NATURAL_CASE = range(3)
+N_CASES = 2 * (len(STEPS) + 1) * 3  # noisy rows or not, by size, by kind
 
 
 @dataclass(frozen=True)
@@ -112,16 +114,36 @@ def curve(knots: Floats, scores: Floats, step: Floats, wanted: Floats) -> Floats
     return np.where(before < 0, 0.0, rising[np.maximum(before, 0)])
 
 
-def case_gains(offer: Offer, wanted: Floats, use: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Knots, and g per case (rows) and knot, from the cells `use`."""
+def case_gains(offer: Offer, wanted: Floats, use: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Knots, g per case (rows) and knot, from the cells `use`, and the cases whose g is borrowed."""
     knots = np.linspace(*KNOTS, N_KNOTS)
-    case = cases(offer)
-    gains = np.zeros((2 * (len(STEPS) + 1) * 3, N_KNOTS))
-    for k in range(len(gains)):
-        part = use & (case == k)
-        if part.sum() >= LEAST_CELLS:
-            gains[k] = curve(knots, offer.scores[part], offer.step[part], wanted[part])
-    return knots, gains
+    case = np.where(use, cases(offer), -1)
+    gains, lent = np.zeros((N_CASES, N_KNOTS)), np.zeros(N_CASES, dtype=bool)
+    for k in range(N_CASES):
+        for drawn_in in lenders(k):
+            part = np.isin(case, drawn_in)
+            if part.sum() >= LEAST_CELLS:
+                gains[k] = curve(knots, offer.scores[part], offer.step[part], wanted[part])
+                lent[k] = len(drawn_in) > 1
+                break
+    return knots, gains, lent
+
+
+def lenders(case: int) -> list[list[int]]:
+    """Ever more cases to learn g of a case from, until they were seen often enough: first with the next smaller steps, then,
+    for narrow predictions, with wide ones. Both are harder to be right about, so what is borrowed is timid. Cases of noisy
+    rows borrow nothing.
+
+    >>> lenders(NATURAL_CASE + 3)
+    [[5], [5, 2]]
+    >>> lenders(NARROW_CASE)
+    [[0], [0, 1]]
+    """
+    if case >= N_CASES // 2:
+        return [[case]]
+    own = list(range(case, -1, -3))
+    wider = [own + [k + WIDE_CASE - NARROW_CASE for k in own]] if case % 3 == NARROW_CASE else []
+    return [own[: n + 1] for n in range(len(own))] + wider
 
 
 def rehearsed_quality(gain: Floats, offer: Offer, lesson: Lesson, n_rows: int) -> float:

@@ -3,10 +3,10 @@
 | equation | function |
 |---|---|
 | repaired = x + g (mean - x), g of its case at its score | `Repairer.gain`, `fit_repairer` |
-| g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that were rehearsed | `Repairer.gain` |
-| (a largest step is rarely rehearsed; inside the range it is enough that smaller ones were right) | `Repairer.gain` |
+| g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that paid in rehearsal | `Repairer.gain` |
+| what a case borrows from others (`gains.lenders`) counts inside the range only | `Repairer.gain` |
 | a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
-| one beyond the range by OUTSIDE, or by SURE_OUTSIDE if its score is above SURE; little steps not at all | `_natural` |
+| one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: as far as rehearsal asks, and x itself where it may be right (`intervals`) | `Repairer.widths`, `Repairer.doubted` |
 | odds that the likeliest other level is right and the level that stands is not: e^score q / (1 + e^score q_old) | `rivals` |
@@ -25,11 +25,10 @@ from goldseam.errors import ModelFileError
 from goldseam.evidence.gains import (
     DOUBT,
     LEAST_QUALITY,
+    N_CASES,
     NARROW,
-    NARROW_CASE,
     PRUDENCE,
     SLACK,
-    STEPS,
     Lesson,
     Offer,
     case_gains,
@@ -45,7 +44,6 @@ ABSTAIN = 0.1  # E8.7
 TOO_WIDE = 1.05  # a width of 1 is the column's own spread
 MOST_SUSPECT = 0.6  # of a row's cells; beyond, too little is left to mend from
 RARE = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
-HARM = 1.25  # a level put wrong counts as so many put right
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
 HANDFUL, FOREIGN = (
     6,
@@ -58,14 +56,13 @@ SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced 
 COMPANY = -1.0  # log odds of damage by the rest of the row below which a natural value stands alone
 LONE = (0.0, 0.0, 0.2, 0.4, 0.85)  # by size of step: values a few sd off are natural, uniform draws are farther
 OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
-SURE_OUTSIDE = (0.0, 0.0, 0.0, 0.7, 0.7)
 
 
 @dataclass(frozen=True)
 class Repairer:
     """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
-    (see `intervals`; earlier files lack the last two)."""
+    (see `intervals`); the cases whose g is `lent` by others. Earlier files lack the last three."""
 
     knots: Floats
     gains: Floats
@@ -73,12 +70,16 @@ class Repairer:
     reach: Floats
     stretch: Floats = field(default_factory=lambda: np.ones((len(WAYS), len(LOSSES) + 1)))
     doubt: Floats = field(default_factory=lambda: np.empty(0))
+    lent: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(N_CASES, dtype=bool))
 
     def check_state(self) -> None:
         """A row of gains per case, a column per knot; a stretch for each way to change a cell and class of loss."""
-        expected = (2 * (len(STEPS) + 1) * 3, self.knots.size)
-        if self.gains.shape not in (expected, (1, self.knots.size)):
-            raise ModelFileError(f"The model file's gains have shape {self.gains.shape}; {expected} is needed.")
+        expected = (N_CASES, self.knots.size)
+        if self.gains.shape not in (expected, (1, self.knots.size)) or self.lent.shape != (N_CASES,):
+            raise ModelFileError(
+                f"The model file's gains have shapes {self.gains.shape} and {self.lent.shape}; "
+                f"{expected} and {(N_CASES,)} are needed."
+            )
         shape = len(WAYS), len(LOSSES) + 1
         if self.stretch.shape != shape or self.doubt.shape not in (shape[1:], (0,)):
             raise ModelFileError(
@@ -106,13 +107,11 @@ class Repairer:
         """How far to move, 0 .. 1; 0 means leave alone."""
         position = np.searchsorted(self.knots, offer.scores, side="right") - 1
         case = np.minimum(cases(offer), len(self.gains) - 1)
-        gains = np.where(position < 0, 0.0, self.gains[case, np.maximum(position, 0)])
-        paid = self.gains.max(axis=1) > 0.0
-        narrow = paid[NARROW_CASE : 3 * (len(STEPS) + 1) : 3].any()
-        largest = (offer.size == len(STEPS)) & (offer.beyond == 0.0)
-        rehearsed = paid[case] | (largest & narrow)
+        known = ~(self.lent[case] & (offer.beyond > 0.0))
+        gains = np.where((position >= 0) & known, self.gains[case, np.maximum(position, 0)], 0.0)
+        paid = self.gains.max(axis=1)[case] > 0.0
         sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
-        gains = np.where(rehearsed & sure, 1.0, gains)
+        gains = np.where(paid & known & sure, 1.0, gains)
         gains = np.where(offer.natural, _natural(gains, offer), gains)
         gains = np.where(offer.absurd & (offer.scores > DISTRUST), 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
@@ -122,15 +121,14 @@ def _natural(gains: Floats, offer: Offer) -> Floats:
     """How far to move values that may be natural."""
     alone = np.where(offer.context < COMPANY, np.array(LONE)[offer.size], 1.0)
     inside = np.minimum(gains, alone)
-    outside = np.where(offer.scores > SURE, np.array(SURE_OUTSIDE)[offer.size], np.array(OUTSIDE)[offer.size])
-    return np.where(offer.noisy, 0.0, np.where(offer.beyond > 0.0, outside, inside))
+    return np.where(offer.noisy, 0.0, np.where(offer.beyond > 0.0, np.array(OUTSIDE)[offer.size], inside))
 
 
 def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: int) -> Repairer:
     """g from rehearsed cells `use`, as bold as rehearsal allows; `n_rows` calibration rows stand behind it."""
-    knots, gains = case_gains(offer, lesson.wanted, use & ~(offer.natural & (offer.beyond > 0.0)))
+    knots, gains, lent = case_gains(offer, lesson.wanted, use & ~(offer.natural & (offer.beyond > 0.0)))
     gains = shortened(gains, n_rows / (n_rows + DOUBT), unsure=False)
-    tried = [Repairer(knots, shortened(gains, share, unsure=True), np.inf, np.empty(0)) for share in PRUDENCE]
+    tried = [Repairer(knots, shortened(gains, f, unsure=True), np.inf, np.empty(0), lent=lent) for f in PRUDENCE]
     gained = [np.where(use, one.gain(offer), 0.0) for one in tried]
     qualities = np.array([rehearsed_quality(gain, offer, lesson, n_rows) for gain in gained])
     best = float(qualities.max())
@@ -158,16 +156,20 @@ def rivals(
     return other, odds
 
 
-def fit_switch(odds: Floats, good: NDArray[np.bool_], bad: NDArray[np.bool_], hard: NDArray[np.bool_]) -> float:
+def fit_switch(
+    odds: Floats, good: NDArray[np.bool_], bad: NDArray[np.bool_], hard: NDArray[np.bool_], slack: float
+) -> float:
     """The log odds from which changing categories helped: good = would become right, bad = would become wrong.
 
-    Changes must not harm the `hard` cells on balance, those of rows whose damage hides, whatever they do for the others.
+    Whatever changes do for the others, of the `hard` cells, those of rows whose damage hides, at most `slack` more may become
+    wrong than right.
     """
     if not odds.size:
         return np.inf
     order = np.argsort(-odds, kind="stable")
-    helped = np.cumsum(np.where(hard[order], good[order] * 1.0 - bad[order], 0.0)) >= 0.0
-    balance = np.where(helped, np.cumsum(good[order] - HARM * bad[order]), 0.0)
+    change = good[order] * 1.0 - bad[order]
+    harmless = np.cumsum(np.where(hard[order], change, 0.0)) >= -slack
+    balance = np.where(harmless, np.cumsum(change), 0.0)
     at = int(balance.argmax())
     return float(odds[order[at]]) if balance[at] > 0 else np.inf
 
