@@ -20,7 +20,7 @@ from goldseam.denoising import Damaged, Denoiser, TableNoise, damaged_rows
 from goldseam.discovery import FineCells
 from goldseam.errors import ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
-from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT, RARE
+from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
 from goldseam.outside import Outside
 from goldseam.schema import MISSING, UNSEEN, Blocks, Schema
 from goldseam.seam import CAUSES
@@ -258,6 +258,8 @@ class Mender:
             flagged = np.asarray(suspect.any(axis=1))
             found = replace(found, cell_p_values=p_values, suspect=suspect, flagged=flagged)
         repairs = evidence.repairs(blocks, rows, found)
+        if cell_p_value is None:
+            found = found.suspecting(repairs.wrong)
         return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)
 
     def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, doubted: Flags) -> Repairs:
@@ -266,7 +268,8 @@ class Mender:
         clean = self.denoiser.restore(blocks, level, noise, doubted, self.coverage)
         same = clean.blocks.numbers == blocks.numbers
         changed = self.evidence.layout.join(~same, clean.blocks.codes != blocks.codes)
-        return Repairs(clean.blocks, changed, np.zeros(changed.shape, dtype=bool), clean.low, clean.high)
+        nothing = np.zeros(changed.shape, dtype=bool)
+        return Repairs(clean.blocks, changed, nothing, nothing, clean.low, clean.high)
 
     def _decided(self, blocks: Blocks, found: Findings, repairs: Repairs, loud: Flags, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.
@@ -279,8 +282,7 @@ class Mender:
         suspect = found.suspect
         quarantined = np.asarray((suspect & policy.quarantine).any(axis=1))
         worth = found.probabilities >= policy.least_probability
-        drawn_in = (found.cell_p_values <= RARE) & (not by_cell)
-        allowed = ((suspect | drawn_in) & worth) | (loud[:, None] & ~suspect)
+        allowed = ((suspect | (not by_cell)) & worth) | (loud[:, None] & ~suspect)
         allowed &= ~policy.flag & ~quarantined[:, None]
         changed = repairs.changed & (missing | allowed)
         numbers, feasible = self._constrained(repairs, changed)

@@ -93,15 +93,24 @@ def test_damage_is_found_and_mended(model, rng):
 
 
 def test_intervals_cover_cells_that_were_damaged_and_cells_that_were_fine(model, rng):
-    """Of those that the restorer changes: suspect or rare."""
     clean, dirty, _ = damaged(rng, 4000)
-    found, repairs = model.repair(dirty)
-    moved = (repairs.changed & (found.suspect | (found.cell_p_values <= RARE)))[:, 1:9]
+    _, repairs = model.repair(dirty)
+    moved = repairs.changed[:, 1:9]
     hurt = dirty.numbers != clean.numbers
     inside = (repairs.low <= clean.numbers) & (clean.numbers <= repairs.high)
     assert inside[moved].mean() == pytest.approx(0.9, abs=0.03)
     assert inside[moved & hurt].mean() == pytest.approx(0.9, abs=0.03)
     assert inside[moved & ~hurt].mean() == pytest.approx(0.9, abs=0.05)
+
+
+def test_only_odd_cells_of_flagged_rows_are_changed_and_those_rather_wrong_are_suspect(model, rng):
+    _, dirty, _ = damaged(rng, 2000)
+    judged = model.judge(dirty)
+    found, repairs = model.repair(dirty)
+    assert np.array_equal(found.suspect, judged.suspect | repairs.wrong)
+    assert (repairs.wrong & ~judged.suspect).any()
+    assert not (repairs.wrong & ~repairs.changed).any()
+    assert not (repairs.changed & ~found.suspect & (found.cell_p_values > RARE)).any()
 
 
 def test_intervals_hold_the_value_put_in(model, rng):

@@ -119,6 +119,15 @@ def test_cases_of_noisy_rows_borrow_nothing():
         assert lenders(case) == [[case]]
 
 
+def test_odd_cells_are_suspect_rare_or_rather_wrong_in_rehearsal(rng):
+    step = np.full(200, 3.0)
+    repairer = learnt(rng.normal(size=200), step, step)
+    suspect, gain = np.array([True, False, False, False]), np.array([0.2, 0.2, 0.2, 0.5])
+    assert repairer.odd(suspect, np.array([1.0, 0.001, 0.01, 1.0]), gain).tolist() == [True, True, False, True]
+    earlier = Repairer(np.zeros(1), np.zeros((1, 1)), np.inf, np.array([2.0]))
+    assert not earlier.wrong(np.ones(1)).any()  # files that do not say so know no such numbers
+
+
 def test_few_calibration_rows_make_timid(rng):
     scores, step = np.full(500, 3.0), np.full(500, 3.0)
     few, many = (learnt(scores, step, step, n_rows=n).gain(offers(scores[:1], 3.0))[0, 0] for n in (10, 100_000))

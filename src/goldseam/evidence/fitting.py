@@ -31,7 +31,7 @@ from goldseam.evidence.pool import Pool, fit_pool
 from goldseam.evidence.posterior import predictions
 from goldseam.evidence.prior import Prior
 from goldseam.evidence.rehearsal import NOISE, OWN, hurt
-from goldseam.evidence.repair import RARE, Repairer, fit_repairer, fit_switch, hopeless, rivals, vague
+from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, hopeless, rivals, vague
 from goldseam.evidence.selection import choose_experts
 from goldseam.schema import Blocks, Schema
 
@@ -289,21 +289,21 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     lesson = Lesson(wanted, share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
     repairer = fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds))
     gain = np.where(seen[:, at], repairer.gain(offer), 0.0)
-    changes = _changes(model, practice, offer, gain, _changed(model, practice, offer, gain, seen))
+    changes = _changes(model, practice, offer, gain, _changed(model, repairer, practice, offer, gain, seen))
     repairer = repairer.with_intervals(fit_intervals(changes, len(at), coverage))
     switch = _fit_switch(model.layout.category_cells, practice, seen)
     return replace(repairer, switch=switch)
 
 
 def _changed(
-    model: Evidence, practice: Practice, offer: Offer, gain: Floats, seen: NDArray[np.bool_]
+    model: Evidence, repairer: Repairer, practice: Practice, offer: Offer, gain: Floats, seen: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Rehearsed numbers that would be changed: suspect or rare, not refused; rows of small noise apart."""
+    """Rehearsed numbers that would be changed: odd, not refused; rows of small noise apart."""
     at, calibration = model.layout.number_cells, model.calibration
     suspect = seen & (practice.cells > calibration.cell_threshold)
-    odd = suspect[:, at] | (calibration.cell_p_values(offer.scores) <= RARE)
+    movable = repairer.odd(suspect[:, at], calibration.cell_p_values(offer.scores), gain)
     unable = (hopeless(suspect) & ~offer.absurd) | vague(offer)
-    return np.asarray((gain > 0.0) & odd & ~unable & (practice.way != NOISE)[:, None])
+    return np.asarray((gain > 0.0) & movable & ~unable & (practice.way != NOISE)[:, None])
 
 
 def _changes(model: Evidence, practice: Practice, offer: Offer, gain: Floats, use: NDArray[np.bool_]) -> Changes:

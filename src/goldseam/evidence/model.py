@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -38,6 +38,7 @@ from goldseam.schema import Blocks
 __all__ = ["Evidence", "Findings", "Mended", "Repairs"]
 
 T = TypeVar("T")
+PARTS = ("changed", "refused", "wrong", "low", "high")  # of repairs
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,20 @@ class Findings:
         """Those of some rows."""
         return Findings(*(column[rows] for column in vars(self).values()))
 
+    def suspecting(self, more: NDArray[np.bool_]) -> Findings:
+        """The same with more suspects."""
+        return replace(self, suspect=self.suspect | more)
+
 
 @dataclass(frozen=True)
 class Repairs:
-    """Repaired blocks; `changed`, `refused` (n, p); numbers' intervals `low`, `high` (n, m), NaN where unchanged."""
+    """Repaired blocks; `changed`, `refused`, `wrong` (n, p); numbers' intervals `low`, `high` (n, m), NaN where unchanged.
+    `wrong`: changed numbers that are rather wrong than right, as steps of their size were in rehearsal, whatever their score."""
 
     blocks: Blocks
     changed: NDArray[np.bool_]
     refused: NDArray[np.bool_]
+    wrong: NDArray[np.bool_]
     low: Floats
     high: Floats
 
@@ -121,10 +128,8 @@ class Evidence:
         fixed = Blocks(
             *(np.concatenate([getattr(part.blocks, name) for part in mended]) for name in ("numbers", "codes"))
         )
-        rest = [
-            np.concatenate([getattr(part, name) for part in mended]) for name in ("changed", "refused", "low", "high")
-        ]
-        return found, Repairs(fixed, *rest)
+        rest = {name: np.concatenate([getattr(part, name) for part in mended]) for name in PARTS}
+        return found, Repairs(fixed, **rest)
 
     def rows(self, blocks: Blocks) -> Rows:
         """Rows as the rounds need them."""
@@ -179,7 +184,8 @@ class Evidence:
     def _repair(self, blocks: Blocks) -> tuple[Findings, Repairs]:
         rows = self.rows(blocks)
         found = self.findings(rows)
-        return found, self.repairs(blocks, rows, found)
+        repairs = self.repairs(blocks, rows, found)
+        return found.suspecting(repairs.wrong), repairs
 
     def repairs(self, blocks: Blocks, rows: Rows, found: Findings) -> Repairs:
         """Repair suspect cells of flagged rows and fill gaps. Rows that need neither are not predicted at all."""
@@ -188,17 +194,12 @@ class Evidence:
         mended = self.mend(rows, np.where(part.flagged[:, None], part.cell_scores, -np.inf), need)
         done = self._moved(blocks.take(need), rows.missing[need], part, mended)
         fixed = Blocks(blocks.numbers.copy(), blocks.codes.copy())
-        out = Repairs(
-            fixed,
-            np.zeros(rows.missing.shape, dtype=bool),
-            np.zeros(rows.missing.shape, dtype=bool),
-            np.full(blocks.numbers.shape, np.nan),
-            np.full(blocks.numbers.shape, np.nan),
-        )
         fixed.numbers[need], fixed.codes[need] = done.blocks.numbers, done.blocks.codes
-        for name in ("changed", "refused", "low", "high"):
-            getattr(out, name)[need] = getattr(done, name)
-        return out
+        flags = {name: np.zeros(rows.missing.shape, dtype=bool) for name in PARTS[:3]}
+        ends = {name: np.full(blocks.numbers.shape, np.nan) for name in PARTS[3:]}
+        for name, cells in (flags | ends).items():
+            cells[need] = getattr(done, name)
+        return Repairs(fixed, **flags, **ends)
 
     def _moved(self, blocks: Blocks, missing: NDArray[np.bool_], found: Findings, mended: Mended) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
@@ -207,6 +208,7 @@ class Evidence:
         gain = np.where(mendable, self.repairer.gain(offer), 0.0)
         other, odds = rivals(blocks.codes, found.cell_scores[:, categories], mended.levels, self.pool.offsets)
         wanted = self.layout.join(gain > 0.0, mendable & (odds >= self.repairer.switch))
+        wanted &= self.repairer.odd(found.suspect, found.cell_p_values, self.layout.join(gain, np.zeros(odds.shape)))
         absurd = self.layout.numbers_only(offer.absurd)  # anything is better than those
         unable = (hopeless(found.suspect) & ~absurd) | self.layout.numbers_only(vague(offer))
         refused = (wanted & unable) | (found.suspect & found.natural & ~wanted)
@@ -223,7 +225,8 @@ class Evidence:
             mended, widths, changed[:, numbers], new_numbers, np.where(doubted, old, new_numbers)
         )
         changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
-        return Repairs(Blocks(new_numbers, new_codes), changed, refused, low, high)
+        wrong = changed & self.layout.numbers_only(self.repairer.wrong(gain))
+        return Repairs(Blocks(new_numbers, new_codes), changed, refused, wrong, low, high)
 
     def offer(self, blocks: Blocks, found: Findings, mended: Mended) -> Offer:
         """What the predictions offer to number cells, and what speaks for it."""

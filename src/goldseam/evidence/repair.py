@@ -4,9 +4,11 @@
 |---|---|
 | repaired = x + g (mean - x), g of its case at its score | `Repairer.gain`, `fit_repairer` |
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that paid in rehearsal | `Repairer.gain` |
+| a number with g >= EVEN was rather wrong than right in rehearsal: it is suspect | `Repairer.wrong` |
 | what a case borrows from others (`gains.lenders`) counts inside the range only | `Repairer.gain` |
 | a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
+| of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: as far as rehearsal asks, and x itself where it may be right (`intervals`) | `Repairer.widths`, `Repairer.doubted` |
 | odds that the likeliest other level is right and the level that stands is not: e^score q / (1 + e^score q_old) | `rivals` |
@@ -43,6 +45,7 @@ __all__ = ["Repairer", "fit_repairer", "fit_switch", "hopeless", "rivals", "vagu
 ABSTAIN = 0.1  # E8.7
 TOO_WIDE = 1.05  # a width of 1 is the column's own spread
 MOST_SUSPECT = 0.6  # of a row's cells; beyond, too little is left to mend from
+EVEN = 0.5  # share of right steps from which a number of a flagged row is suspect whatever its score
 RARE = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
 HANDFUL, FOREIGN = (
@@ -62,7 +65,8 @@ OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
 class Repairer:
     """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
-    (see `intervals`); the cases whose g is `lent` by others. Earlier files lack the last three."""
+    (see `intervals`); the cases whose g is `lent` by others; from which g on a number is `wrong` whatever its score. Earlier
+    files lack the last four."""
 
     knots: Floats
     gains: Floats
@@ -71,6 +75,7 @@ class Repairer:
     stretch: Floats = field(default_factory=lambda: np.ones((len(WAYS), len(LOSSES) + 1)))
     doubt: Floats = field(default_factory=lambda: np.empty(0))
     lent: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(N_CASES, dtype=bool))
+    even: float = np.inf
 
     def check_state(self) -> None:
         """A row of gains per case, a column per knot; a stretch for each way to change a cell and class of loss."""
@@ -103,6 +108,14 @@ class Repairer:
         way = np.where(missing, FILLED, np.where(doubted, DOUBTED, replaced))
         return self.reach * self.stretch[way, loss[:, None]]
 
+    def odd(self, suspect: NDArray[np.bool_], p_values: Floats, gain: Floats) -> NDArray[np.bool_]:
+        """Cells of flagged rows that may be changed, by their p-values and how far they would be moved."""
+        return suspect | (p_values <= RARE) | self.wrong(gain)
+
+    def wrong(self, gain: Floats) -> NDArray[np.bool_]:
+        """Numbers that are rather wrong than right, as such numbers were in rehearsal."""
+        return gain >= self.even
+
     def gain(self, offer: Offer) -> Floats:
         """How far to move, 0 .. 1; 0 means leave alone."""
         position = np.searchsorted(self.knots, offer.scores, side="right") - 1
@@ -128,7 +141,8 @@ def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: i
     """g from rehearsed cells `use`, as bold as rehearsal allows; `n_rows` calibration rows stand behind it."""
     knots, gains, lent = case_gains(offer, lesson.wanted, use & ~(offer.natural & (offer.beyond > 0.0)))
     gains = shortened(gains, n_rows / (n_rows + DOUBT), unsure=False)
-    tried = [Repairer(knots, shortened(gains, f, unsure=True), np.inf, np.empty(0), lent=lent) for f in PRUDENCE]
+    blank = Repairer(knots, gains, np.inf, np.empty(0), lent=lent, even=EVEN)
+    tried = [replace(blank, gains=shortened(gains, share, unsure=True)) for share in PRUDENCE]
     gained = [np.where(use, one.gain(offer), 0.0) for one in tried]
     qualities = np.array([rehearsed_quality(gain, offer, lesson, n_rows) for gain in gained])
     best = float(qualities.max())
