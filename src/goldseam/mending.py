@@ -278,7 +278,8 @@ class Mender:
         towards what their neighbours say: cause `noise`.
         """
         evidence, policy = self.evidence, self.policy
-        unseen, missing = evidence.layout.unseen(blocks), evidence.layout.unusable(blocks)
+        unseen = evidence.layout.unseen(blocks)
+        missing = evidence.layout.unusable(blocks) & ~unseen
         suspect = found.suspect
         quarantined = np.asarray((suspect & policy.quarantine).any(axis=1))
         worth = found.probabilities >= policy.least_probability

@@ -72,7 +72,8 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         Fills suspected cells and gaps instead of the experts. Unfitted, it is cloned and fitted on the reference; fitted,
         it is used as it is, which needs columns that are all numbers. A model with one cannot be saved.
     kinds : mapping of column to kind, optional
-        Overrules what is inferred, for example ``{"zip": "categorical"}``.
+        Overrules what is inferred, for example ``{"zip": "categorical"}``. Whole numbers with at most ten values are taken
+        for codes of categories; where they count or rank something, declare them ``"integer"``.
     groups : mapping of name to columns, optional
         Columns that fail together (the channels of a sensor); damage is expected in runs within groups.
     grid_shape : (int, int), optional
@@ -180,7 +181,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         grid = self.grid_shape is not None  # pixels are numbers, constant ones too
         blocks, schema = fit_blocks(
             self, X, kinds=self.kinds, max_levels=self.max_levels, missing_values=tuple(self.missing_values),
-            small_integers=0 if grid else 10, constant="number" if grid else "passthrough",
+            small_integers=0 if grid else 10, declared_numbers=True, constant="number" if grid else "passthrough",
         )  # fmt: skip
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return self._fit_rows(blocks, schema, rng)

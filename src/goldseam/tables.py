@@ -173,6 +173,7 @@ def learn_schema(
     kinds: Mapping[str, str] | None = None,
     max_levels: int = 50,
     small_integers: int = 10,
+    declared_numbers: bool = False,
     constant: Constant = "passthrough",
     missing_values: Sequence[str] = (),
     sample_weight: ArrayLike | None = None,
@@ -189,6 +190,8 @@ def learn_schema(
         Most states of a category; rarer ones are merged into the last.
     small_integers : int
         Whole-number columns with at most that many distinct values are modelled as categories; 0: never.
+    declared_numbers : bool
+        Whether columns that `kinds` declares integer are modelled as numbers however few values they take.
     constant : {"passthrough", "number"}
         What becomes of numeric columns with one value.
     missing_values : sequence of str
@@ -202,8 +205,10 @@ def learn_schema(
     markers = _markers((*table.missing_values, *_markers(missing_values)))
     columns = []
     for name in table.names:
-        learner = _Learner(name, weights, seen, max_levels, small_integers, constant)
-        columns.append(learner.column(table.cells(name, markers), _kind_named(kinds, name)))
+        wanted = _kind_named(kinds, name)
+        few = 0 if declared_numbers and wanted is Kind.INTEGER else small_integers
+        learner = _Learner(name, weights, seen, max_levels, few, constant)
+        columns.append(learner.column(table.cells(name, markers), wanted))
     return Schema(tuple(columns), markers)
 
 

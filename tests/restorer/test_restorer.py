@@ -266,6 +266,36 @@ def test_constraints_policies_and_costs_are_respected() -> None:
     assert careful.changed.sum() < bounded.changed.sum()
 
 
+def test_levels_the_reference_never_had_are_on_record_as_such_mended_or_not(restorer: Restorer) -> None:
+    table = CLEAN.copy()
+    table["band"] = table["band"].where(np.arange(len(table)) % 10 > 0, "hihg")
+    result = restorer.restore(table)
+    lines = result.seam.to_polars().filter(pl.col("column") == "band")
+    odd = lines.filter(pl.col("row") % 10 == 0)
+    assert odd.height == 30
+    assert set(odd["cause"]) == {"unseen"}
+    mended = (result.table["band"] != table["band"]).to_numpy()
+    assert mended[::10].any()
+    assert (result.table["band"] == CLEAN["band"])[mended & (np.arange(len(table)) % 10 == 0)].mean() > 0.8
+    flagged = Restorer(**{**FAST, "policy": {"band": "flag"}}).fit(REFERENCE).restore(table)
+    assert (flagged.table["band"] == table["band"]).all()
+
+
+def test_whole_numbers_declared_so_are_numbers_however_few_values_they_take() -> None:
+    """Ten times a count lies far outside; as a code it would only be one that was never seen."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=400)
+    reference = pd.DataFrame({"x": a + 0.3 * rng.normal(size=400), "rooms": np.clip(np.rint(3 + a), 1, 5).astype(int)})
+    table = reference.iloc[:40].copy()
+    table.loc[::2, "rooms"] *= 10
+    model = Restorer(**FAST, kinds={"rooms": "integer"}).fit(reference)
+    result = model.restore(table)
+    assert (result.table["rooms"].iloc[::2] <= 6).mean() >= 0.9
+    assert result.table["rooms"].dtype == reference["rooms"].dtype
+    assert Restorer(**FAST).fit(reference).schema_.columns[1].modelled_as == "category"
+    assert model.schema_.columns[1].modelled_as == "number"
+
+
 def test_audit_measures_and_says_what_it_cannot_see() -> None:
     model = Restorer(**{**FAST, "audit": True}).fit(REFERENCE)
     report = model.audit_.to_dict()

@@ -123,6 +123,9 @@ def test_center_scale_and_range():
 
 def test_small_integers_and_constants_can_stay_numbers():
     assert learnt([1, 2, 2], small_integers=0).modelled_as == "number"
+    assert learnt([1, 2, 2], declared_numbers=True).modelled_as == "category"
+    assert learnt([1, 2, 2], kinds={"a": "integer"}, declared_numbers=True).modelled_as == "number"
+    assert learnt([1, 2, 2], kinds={"a": "ordinal"}, declared_numbers=True).modelled_as == "category"
     column = learnt([7, 7], constant="number")
     assert (column.modelled_as, column.center, column.scale, column.low) == ("number", 7.0, 1.0, 7.0)
     assert learnt([np.nan, np.nan], constant="number").modelled_as == "number"
