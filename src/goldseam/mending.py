@@ -268,8 +268,8 @@ class Mender:
         clean = self.denoiser.restore(blocks, level, noise, doubted, self.coverage)
         same = clean.blocks.numbers == blocks.numbers
         changed = self.evidence.layout.join(~same, clean.blocks.codes != blocks.codes)
-        nothing = np.zeros(changed.shape, dtype=bool)
-        return Repairs(clean.blocks, changed, nothing, nothing, clean.low, clean.high)
+        nothing = np.zeros(changed.shape)
+        return Repairs(clean.blocks, changed, nothing > 0.0, nothing, clean.low, clean.high)
 
     def _decided(self, blocks: Blocks, found: Findings, repairs: Repairs, loud: Flags, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.

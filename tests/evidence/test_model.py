@@ -107,9 +107,12 @@ def test_only_odd_cells_of_flagged_rows_are_changed_and_those_rather_wrong_are_s
     _, dirty, _ = damaged(rng, 2000)
     judged = model.judge(dirty)
     found, repairs = model.repair(dirty)
-    assert np.array_equal(found.suspect, judged.suspect | repairs.wrong)
-    assert (repairs.wrong & ~judged.suspect).any()
-    assert not (repairs.wrong & ~repairs.changed).any()
+    wrong = repairs.wrong > 0.0
+    assert np.array_equal(found.suspect, judged.suspect | wrong)
+    assert (wrong & ~judged.suspect).any()
+    assert not (wrong & ~repairs.changed).any()
+    assert (found.probabilities[wrong] >= 0.5).all()
+    assert np.array_equal(found.probabilities[~wrong], judged.probabilities[~wrong])
     assert not (repairs.changed & ~found.suspect & (found.cell_p_values > RARE)).any()
 
 

@@ -60,20 +60,21 @@ class Findings:
         """Those of some rows."""
         return Findings(*(column[rows] for column in vars(self).values()))
 
-    def suspecting(self, more: NDArray[np.bool_]) -> Findings:
-        """The same with more suspects."""
-        return replace(self, suspect=self.suspect | more)
+    def suspecting(self, wrong: Floats) -> Findings:
+        """The same, suspecting numbers that rehearsal says are `wrong` with some probability (n, p)."""
+        probabilities = np.maximum(self.probabilities, wrong)
+        return replace(self, suspect=self.suspect | (wrong > 0.0), probabilities=probabilities)
 
 
 @dataclass(frozen=True)
 class Repairs:
     """Repaired blocks; `changed`, `refused`, `wrong` (n, p); numbers' intervals `low`, `high` (n, m), NaN where unchanged.
-    `wrong`: changed numbers that are rather wrong than right, as steps of their size were in rehearsal, whatever their score."""
+    `wrong`: how likely changed numbers were wrong in rehearsal, whatever their score; 0 where they were rather right."""
 
     blocks: Blocks
     changed: NDArray[np.bool_]
     refused: NDArray[np.bool_]
-    wrong: NDArray[np.bool_]
+    wrong: Floats
     low: Floats
     high: Floats
 
@@ -195,11 +196,17 @@ class Evidence:
         done = self._moved(blocks.take(need), rows.missing[need], part, mended)
         fixed = Blocks(blocks.numbers.copy(), blocks.codes.copy())
         fixed.numbers[need], fixed.codes[need] = done.blocks.numbers, done.blocks.codes
-        flags = {name: np.zeros(rows.missing.shape, dtype=bool) for name in PARTS[:3]}
-        ends = {name: np.full(blocks.numbers.shape, np.nan) for name in PARTS[3:]}
-        for name, cells in (flags | ends).items():
-            cells[need] = getattr(done, name)
-        return Repairs(fixed, **flags, **ends)
+        out = Repairs(
+            fixed,
+            np.zeros(rows.missing.shape, dtype=bool),
+            np.zeros(rows.missing.shape, dtype=bool),
+            np.zeros(rows.missing.shape),
+            np.full(blocks.numbers.shape, np.nan),
+            np.full(blocks.numbers.shape, np.nan),
+        )
+        for name in PARTS:
+            getattr(out, name)[need] = getattr(done, name)
+        return out
 
     def _moved(self, blocks: Blocks, missing: NDArray[np.bool_], found: Findings, mended: Mended) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
@@ -225,7 +232,8 @@ class Evidence:
             mended, widths, changed[:, numbers], new_numbers, np.where(doubted, old, new_numbers)
         )
         changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
-        wrong = changed & self.layout.numbers_only(self.repairer.wrong(gain))
+        likely = self.layout.join(np.where(self.repairer.wrong(gain), gain, 0.0), np.zeros(odds.shape))
+        wrong = np.where(changed, likely, 0.0)
         return Repairs(Blocks(new_numbers, new_codes), changed, refused, wrong, low, high)
 
     def offer(self, blocks: Blocks, found: Findings, mended: Mended) -> Offer:
