@@ -156,9 +156,9 @@ def test_categories_switch_where_it_did_good():
     odds = np.array([4.0, 3.0, 2.0, 1.0, 0.0])
     good = np.array([True, True, False, False, False])
     no = np.zeros(5, dtype=bool)
-    assert fit_switch(odds, good, ~good, no, 0.0) == 3.0
-    assert fit_switch(odds, no, good, no, 0.0) == np.inf
-    assert fit_switch(np.empty(0), no[:0], no[:0], no[:0], 0.0) == np.inf
+    assert fit_switch(odds, good, ~good, no) == 3.0
+    assert fit_switch(odds, no, good, no) == np.inf
+    assert fit_switch(np.empty(0), no[:0], no[:0], no[:0]) == np.inf
 
 
 def test_categories_do_not_switch_where_hidden_damage_would_get_worse():
@@ -166,9 +166,8 @@ def test_categories_do_not_switch_where_hidden_damage_would_get_worse():
     good = np.array([True, False, True, True, True, True])
     hard = np.array([False, True, False, False, False, False])
     no = np.zeros(6, dtype=bool)
-    assert fit_switch(odds, good, ~good, no, 0.0) == 1.0
-    assert fit_switch(odds, good, ~good, hard, 0.0) == 6.0  # the second change harms a hard cell
-    assert fit_switch(odds, good, ~good, hard, 1.0) == 1.0
+    assert fit_switch(odds, good, ~good, no) == 1.0
+    assert fit_switch(odds, good, ~good, hard) == 6.0  # the second change harms a hard cell
 
 
 def test_an_interval_holds_the_observed_value_up_to_a_score_and_reaches_by_how_the_cell_was_changed():

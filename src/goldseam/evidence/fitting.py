@@ -23,7 +23,7 @@ from goldseam.conditional.source import CellSource
 from goldseam.errors import CalibrationWarning, InputError, ParameterError
 from goldseam.evidence.calibration import Calibration, best_threshold
 from goldseam.evidence.doubt import as_many_as_clean, damage_probabilities, offset
-from goldseam.evidence.gains import LEAST_QUALITY, Lesson, Offer
+from goldseam.evidence.gains import Lesson, Offer
 from goldseam.evidence.interface import Statement, UnitExpert, UnitSource, Witness, fit_statement
 from goldseam.evidence.intervals import Changes, bounds, distances, fit_intervals, loss_class
 from goldseam.evidence.model import Evidence
@@ -332,5 +332,4 @@ def _fit_switch(at: Ints, practice: Practice, seen: NDArray[np.bool_]) -> float:
     right = practice.other_codes == practice.true_codes
     was = practice.codes == practice.true_codes
     hard = np.broadcast_to((practice.way == OWN)[:, None], use.shape)
-    slack = -LEAST_QUALITY * (hard & ~was).sum()
-    return fit_switch(practice.other_odds[use], (right & ~was)[use], (was & ~right)[use], hard[use], slack)
+    return fit_switch(practice.other_odds[use], (right & ~was)[use], (was & ~right)[use], hard[use])

@@ -170,19 +170,16 @@ def rivals(
     return other, odds
 
 
-def fit_switch(
-    odds: Floats, good: NDArray[np.bool_], bad: NDArray[np.bool_], hard: NDArray[np.bool_], slack: float
-) -> float:
+def fit_switch(odds: Floats, good: NDArray[np.bool_], bad: NDArray[np.bool_], hard: NDArray[np.bool_]) -> float:
     """The log odds from which changing categories helped: good = would become right, bad = would become wrong.
 
-    Whatever changes do for the others, of the `hard` cells, those of rows whose damage hides, at most `slack` more may become
-    wrong than right.
+    Changes must not harm the `hard` cells on balance, those of rows whose damage hides, whatever they do for the others.
     """
     if not odds.size:
         return np.inf
     order = np.argsort(-odds, kind="stable")
     change = good[order] * 1.0 - bad[order]
-    harmless = np.cumsum(np.where(hard[order], change, 0.0)) >= -slack
+    harmless = np.cumsum(np.where(hard[order], change, 0.0)) >= 0.0
     balance = np.where(harmless, np.cumsum(change), 0.0)
     at = int(balance.argmax())
     return float(odds[order[at]]) if balance[at] > 0 else np.inf
