@@ -48,10 +48,8 @@ MOST_SUSPECT = 0.6  # of a row's cells; beyond, too little is left to mend from
 EVEN = 0.5  # share of right steps from which a number of a flagged row is suspect whatever its score
 RARE = 0.002  # p-value up to which a cell of a flagged row may be drawn in though it is not suspect
 CONTRADICTED = 2.0  # a rare value is not natural when its neighbours make it e^2 times less likely than its column
-HANDFUL, FOREIGN = (
-    6,
-    1.0,
-)  # in a column of so few values, a natural giant lies less than so many ranges beyond the range
+HANDFUL = 6  # in a column of so few values a natural giant lies
+FOREIGN = 1.0  # less than so many ranges beyond the range
 WHOLE = 0.95  # in files without `doubt`: a number moved by less may have been right, so its interval holds it too
 DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
