@@ -20,6 +20,7 @@ from goldseam.denoising import Damaged, Denoiser, TableNoise, damaged_rows
 from goldseam.discovery import FineCells
 from goldseam.errors import ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
+from goldseam.evidence.gains import whole_steps
 from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
 from goldseam.outside import Outside
 from goldseam.schema import MISSING, UNSEEN, Blocks, Schema
@@ -257,10 +258,24 @@ class Mender:
             suspect = (p_values <= cell_p_value) & ~rows.missing
             flagged = np.asarray(suspect.any(axis=1))
             found = replace(found, cell_p_values=p_values, suspect=suspect, flagged=flagged)
-        repairs = evidence.repairs(blocks, rows, found)
+        repairs = self._in_whole_steps(blocks, evidence.repairs(blocks, rows, found))
         if cell_p_value is None:
             found = found.suspecting(repairs.wrong)
         return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)
+
+    def _in_whole_steps(self, blocks: Blocks, repairs: Repairs) -> Repairs:
+        """The repairs with whole numbers moved by whole steps; those that would not move by one stay."""
+        layout = self.evidence.layout
+        if not layout.whole.any():
+            return repairs
+        new = repairs.blocks.numbers
+        old = np.where(np.isnan(blocks.numbers), np.rint(new), blocks.numbers)
+        new = np.where(layout.whole, old + whole_steps(new - old), new)
+        changed = repairs.changed & ~layout.numbers_only(new == blocks.numbers)
+        moved = changed[:, layout.number_cells]
+        low, high = (np.where(moved, end, np.nan) for end in (repairs.low, repairs.high))
+        whole = Blocks(new, repairs.blocks.codes)
+        return Repairs(whole, changed, repairs.refused, np.where(changed, repairs.wrong, 0.0), low, high)
 
     def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, doubted: Flags) -> Repairs:
         """Noisy rows as the denoiser believes them without the numbers that noise does not explain; gaps too."""

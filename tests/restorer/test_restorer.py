@@ -296,6 +296,16 @@ def test_whole_numbers_declared_so_are_numbers_however_few_values_they_take() ->
     assert model.schema_.columns[1].modelled_as == "number"
 
 
+def test_whole_numbers_change_by_whole_steps_or_not_at_all(restorer: Restorer) -> None:
+    table, _ = damaged(CLEAN)
+    result = restorer.restore(table)
+    lines = result.seam.to_polars().filter((pl.col("column") == "count") & pl.col("cause").is_in(["corrupt", "noise"]))
+    assert lines.height > 10
+    step = lines["restored"].cast(float) - lines["observed"].cast(float)
+    assert (step.abs() >= 1.0).all()
+    assert (step == step.round()).all()
+
+
 def test_audit_measures_and_says_what_it_cannot_see() -> None:
     model = Restorer(**{**FAST, "audit": True}).fit(REFERENCE)
     report = model.audit_.to_dict()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,19 @@ from numpy.typing import NDArray
 
 from goldseam.errors import InputError, ModelFileError
 from goldseam.model_file import check_indices
-from goldseam.schema import UNSEEN, Blocks, Schema
+from goldseam.schema import UNSEEN, Blocks, Kind, Schema
 
 __all__ = ["Layout", "check_lengths", "check_offsets", "layout_of"]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Cell positions (0 .. p - 1, table order) of the columns of the two blocks."""
+    """Cell positions (0 .. p - 1, table order) of the columns of the two blocks, and which numbers are whole (earlier
+    files do not say)."""
 
     number_cells: NDArray[np.int64]
     category_cells: NDArray[np.int64]
+    whole: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def check_state(self) -> None:
         """Every cell is named once."""
@@ -28,6 +30,8 @@ class Layout:
         check_indices("cells", cells, 0, cells.size)
         if np.unique(cells).size != cells.size:
             raise ModelFileError(f"The model file's cells must each be named once; {cells.size} are named.")
+        if self.whole.size:
+            check_lengths("whole numbers", self.number_cells.shape, self.whole)
 
     def check_blocks(self, blocks: Blocks, n_levels: NDArray[np.int64]) -> None:
         """Rows must have the columns and levels that were learnt: compiled loops follow the codes."""
@@ -108,4 +112,4 @@ def layout_of(schema: Schema) -> Layout:
     rank = {position: cell for cell, position in enumerate(schema.modelled_positions)}
     numbers = np.array([rank[i] for i in schema.number_positions], dtype=np.int64)
     categories = np.array([rank[i] for i in schema.category_positions], dtype=np.int64)
-    return Layout(numbers, categories)
+    return Layout(numbers, categories, np.array([column.kind is Kind.INTEGER for column in schema.numbers], dtype=bool))

@@ -225,13 +225,13 @@ class Evidence:
         new_numbers = np.where(changed[:, numbers], old + move * (mended.values - old), blocks.numbers)
         filled = np.where(missing[:, categories], mended.codes, other)
         new_codes = np.where(changed[:, categories], filled, blocks.codes).astype(np.int32)
+        changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
         loss = loss_class(mended.lost)
         doubted = self.repairer.doubted(offer, gain, loss) & ~missing[:, numbers]
         widths = self.repairer.widths(offer, missing[:, numbers], doubted, loss)
         low, high = self._interval(
             mended, widths, changed[:, numbers], new_numbers, np.where(doubted, old, new_numbers)
         )
-        changed &= self.layout.join(~_same(new_numbers, blocks.numbers), new_codes != blocks.codes)
         likely = self.layout.join(np.where(self.repairer.wrong(gain), gain, 0.0), np.zeros(odds.shape))
         wrong = np.where(changed, likely, 0.0)
         return Repairs(Blocks(new_numbers, new_codes), changed, refused, wrong, low, high)
@@ -243,8 +243,14 @@ class Evidence:
         beyond = self.marginals.beyond_range(blocks.numbers)
         return Offer(
             found.cell_scores[:, at], found.context[:, at], step, mended.width, found.natural[:, at], beyond,
-            self.marginals.absurd(blocks.numbers),
+            self.marginals.absurd(blocks.numbers), self.grain,
         )  # fmt: skip
+
+    @property
+    def grain(self) -> Floats:
+        """What one is in columns of whole numbers, in standard deviations; 0 in others."""
+        whole = self.layout.whole if self.layout.whole.size else np.zeros(len(self.layout.number_cells), dtype=bool)
+        return np.where(whole, 1.0 / self.marginals.spread, 0.0)
 
     def _interval(
         self, mended: Mended, widths: Floats, changed: NDArray[np.bool_], *held: Floats
