@@ -65,8 +65,8 @@ def main(quick: bool) -> None:
         title="Joint evidence on damage at unknown places",
         notes="`peer`: the best peer of each set with hindsight (P3); `aim`: E9. F1: suspect cells of flagged rows. "
         "Alarm rate 0.05, three seeds. Category error by the mask: if the damaged cells were known. adult: not among the six. "
-        "Boosted expert up to 60 columns, the Gaussian one alone on g241c and usps01. Repairs are real numbers, as the peers' are; "
-        "the restorer moves whole numbers by whole steps.",
+        "Boosted expert up to 60 columns, the Gaussian one alone on g241c and usps01. Repairs are real "
+        "numbers, as the peers' are; the restorer moves whole numbers by whole steps.",
         quick=quick,
     )
 
