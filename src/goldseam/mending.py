@@ -20,7 +20,6 @@ from goldseam.denoising import Damaged, Denoiser, TableNoise, damaged_rows
 from goldseam.discovery import FineCells
 from goldseam.errors import ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
-from goldseam.evidence.gains import whole_steps
 from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
 from goldseam.outside import Outside
 from goldseam.schema import MISSING, UNSEEN, Blocks, Schema
@@ -264,13 +263,14 @@ class Mender:
         return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)
 
     def _in_whole_steps(self, blocks: Blocks, repairs: Repairs) -> Repairs:
-        """The repairs with whole numbers moved by whole steps; those that would not move by one stay."""
+        """The repairs with whole numbers moved by the steps that are made in full: to round half a step up would make it a
+        whole one, with four times its harm. Those that would not move by one stay."""
         layout = self.evidence.layout
         if not layout.whole.any():
             return repairs
         new = repairs.blocks.numbers
         old = np.where(np.isnan(blocks.numbers), np.rint(new), blocks.numbers)
-        new = np.where(layout.whole, old + whole_steps(new - old), new)
+        new = np.where(layout.whole, old + np.trunc(new - old), new)
         changed = repairs.changed & ~layout.numbers_only(new == blocks.numbers)
         moved = changed[:, layout.number_cells]
         low, high = (np.where(moved, end, np.nan) for end in (repairs.low, repairs.high))

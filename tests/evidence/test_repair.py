@@ -20,10 +20,10 @@ def test_isotonic_equals_scikit_learn(rng):
     assert isotonic(values, weights) == pytest.approx(expected)
 
 
-def offers(scores, step, width=0.6, natural=False, beyond=0.0, context=-3.0, absurd=False, grain=0.0):
+def offers(scores, step, width=0.6, natural=False, beyond=0.0, context=-3.0, absurd=False):
     """One cell per row, so that no row is taken for a noisy one."""
     fill = lambda value: np.broadcast_to(np.asarray(value), np.shape(scores)).reshape(-1, 1)  # noqa: E731
-    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond, absurd)), np.full(1, grain))
+    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond, absurd)))
 
 
 def lesson(wanted, hard=None):
@@ -71,15 +71,6 @@ def test_quality_by_hand():
     assert rehearsed_quality(np.full((2, 1), 0.5), offer, taught, 9) == pytest.approx((3.0 - 1.0) / 4.0)
 
 
-def test_whole_numbers_are_moved_by_whole_steps():
-    """One is 2 sd: 0.9 of a step of 2.5 sd is 2.25 sd, and becomes 2; 0.7 of it becomes none."""
-    offer = offers(np.zeros(2), np.array([2.5, 2.5]), grain=2.0)
-    assert offer.moves(np.array([[0.9], [0.7]])).tolist() == [[2.0], [0.0]]
-    assert offers(np.zeros(1), np.array([50.0])).moves(np.ones((1, 1))).tolist() == [[20.0]]
-    taught = Lesson(np.array([[0.0], [2.0]]), np.array([True, False]), np.array([[False, True]]))
-    assert rehearsed_quality(np.full((2, 1), 0.9), offer, taught, 9) == pytest.approx((4.0 - 4.0) / 4.0)
-
-
 def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
     n = 3000
     step = rng.choice((2.0, 3.0, 5.0, 9.0), n)
@@ -101,7 +92,7 @@ def test_a_row_whose_suspects_are_all_a_little_off_is_noisy():
     step = np.array([[0.5, 0.8, 0.4, 0.1], [0.5, 5.0, 0.4, 0.1], [0.5, 0.8, 0.4, 0.1]])
     scores = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
     nothing = np.zeros(step.shape)
-    offer = Offer(scores, nothing, step, nothing, nothing > 1, nothing, nothing > 1, np.zeros(4))
+    offer = Offer(scores, nothing, step, nothing, nothing > 1, nothing, nothing > 1)
     assert offer.noisy[:, 0].tolist() == [True, False, False]
 
 

@@ -282,7 +282,6 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
         natural=practice.natural[:, at],
         beyond=model.marginals.beyond_range(practice.numbers),
         absurd=model.marginals.absurd(practice.numbers),
-        grain=model.grain,
     )
     share = practice.changed.mean(1)
     scarce = (practice.way == OWN) & (share > 0.0) & (share <= FEW)

@@ -4,7 +4,6 @@
 |---|---|
 | g of a case minimises sum (wanted - g step)^2, g rising with the cell score | `curve`, `isotonic` |
 | a case that was seldom seen borrows cells of smaller steps, then of wider predictions | `lenders`, `case_gains` |
-| whole numbers move by whole steps | `whole_steps` |
 | Q of damage that hides best (few cells, from their own columns; noise), clean rows counted | `rehearsed_quality` |
 | the largest prudence f for which f g keeps that above LEAST_QUALITY | `shortened`, `repair.fit_repairer` |
 
@@ -21,24 +20,12 @@ from numpy.typing import NDArray
 
 from goldseam.conditional.marginals import Floats
 
-__all__ = [
-    "Lesson",
-    "Offer",
-    "case_gains",
-    "cases",
-    "curve",
-    "isotonic",
-    "lenders",
-    "rehearsed_quality",
-    "shortened",
-    "whole_steps",
-]
+__all__ = ["Lesson", "Offer", "case_gains", "cases", "curve", "isotonic", "lenders", "rehearsed_quality", "shortened"]
 
 STEPS = (1.0, 2.5, 4.0, 6.0)  # sizes of |mean - x| / sd, and
 NARROW = 0.45  # width up to which a prediction is narrow
 KNOTS, N_KNOTS = (-6.0, 14.0), 81
 LEAST_CELLS = 30  # a case seen less often borrows cells, see `lenders`
-TRIFLE = 1e-9
 CLIP = 20.0  # a deviation counts as at most so many standard deviations
 MANY, SMALL = 0.2, 1.5  # a row is noisy if more than this share of its numbers is suspect, but only so many sd off
 DOUBT = 10.0  # so many calibration rows that would have shown nothing are added to those that there are
@@ -53,8 +40,7 @@ N_CASES = 2 * (len(STEPS) + 1) * 3  # noisy rows or not, by size, by kind
 class Offer:
     """What is offered to number cells (n, m): `step` = (mean - x) / sd, `width` of the predicted score, and what speaks for
     it: cell `scores`, `context` (log odds of damage by the rest of the row alone), whether x is `natural` (rare, but as its
-    column may be), how far it lies `beyond` the range, whether it is `absurd`. `grain` (m,) is what one is in columns of whole
-    numbers, in sd; 0 in others."""
+    column may be), how far it lies `beyond` the range, whether it is `absurd`."""
 
     scores: Floats
     context: Floats
@@ -63,13 +49,6 @@ class Offer:
     natural: NDArray[np.bool_]
     beyond: Floats
     absurd: NDArray[np.bool_]
-    grain: Floats
-
-    def moves(self, gain: Floats) -> Floats:
-        """How far numbers are moved by such gains, in sd, none farther than CLIP."""
-        grain = np.where(self.grain > 0.0, self.grain, 1.0)
-        moves = gain * np.clip(self.step, -CLIP, CLIP)
-        return np.where(self.grain > 0.0, grain * whole_steps(moves / grain), moves)
 
     @property
     def noisy(self) -> NDArray[np.bool_]:
@@ -93,15 +72,6 @@ class Lesson:
     wanted: Floats
     clean: NDArray[np.bool_]
     hard: NDArray[np.bool_]
-
-
-def whole_steps(moves: Floats) -> Floats:
-    """Whole numbers move by the steps that are made in full: half a step would become a whole one, with four times the harm.
-
-    >>> whole_steps(np.array([0.9, -1.2, 2.0]))
-    array([ 0., -1.,  2.])
-    """
-    return np.trunc(moves + TRIFLE * np.sign(moves))
 
 
 def cases(offer: Offer) -> NDArray[np.int64]:
@@ -179,8 +149,8 @@ def lenders(case: int) -> list[list[int]]:
 def rehearsed_quality(gain: Floats, offer: Offer, lesson: Lesson, n_rows: int) -> float:
     """The worst Q of the hard groups, each with its share of the clean rows, whose harm counts with a standard error more
     than was seen: the rows are copies of `n_rows`."""
-    wanted = np.clip(lesson.wanted, -CLIP, CLIP)
-    undone = (wanted**2 - (wanted - offer.moves(gain)) ** 2).sum(1)
+    step, wanted = np.clip(offer.step, -CLIP, CLIP), np.clip(lesson.wanted, -CLIP, CLIP)
+    undone = (wanted**2 - (wanted - gain * step) ** 2).sum(1)
     clean = undone[lesson.clean]
     harm = clean.mean() - clean.std() / np.sqrt(n_rows) if clean.size else 0.0
     energy = [(wanted[group] ** 2).sum() for group in lesson.hard]

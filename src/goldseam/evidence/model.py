@@ -243,14 +243,8 @@ class Evidence:
         beyond = self.marginals.beyond_range(blocks.numbers)
         return Offer(
             found.cell_scores[:, at], found.context[:, at], step, mended.width, found.natural[:, at], beyond,
-            self.marginals.absurd(blocks.numbers), self.grain,
+            self.marginals.absurd(blocks.numbers),
         )  # fmt: skip
-
-    @property
-    def grain(self) -> Floats:
-        """What one is in columns of whole numbers, in standard deviations; 0 in others."""
-        whole = self.layout.whole if self.layout.whole.size else np.zeros(len(self.layout.number_cells), dtype=bool)
-        return np.where(whole, 1.0 / self.marginals.spread, 0.0)
 
     def _interval(
         self, mended: Mended, widths: Floats, changed: NDArray[np.bool_], *held: Floats
