@@ -315,9 +315,14 @@ class Mender:
         return Mended(
             mended, found.row_p_values, found.flagged | loud, suspect, changed, cause,
             np.where(missing, np.nan, found.cell_p_values), np.where(missing, np.nan, found.probabilities),
-            np.where(changed[:, at], repairs.low, np.nan), np.where(changed[:, at], repairs.high, np.nan),
+            *(self._end(end, changed[:, at]) for end in (repairs.low, repairs.high)),
             self._donors(blocks, touched), quarantined,
         )  # fmt: skip
+
+    def _end(self, end: Floats, changed: Flags) -> Floats:
+        """An end of the intervals of changed numbers; whole numbers have whole ends."""
+        whole = self.evidence.layout.whole
+        return np.where(changed, np.where(whole, np.rint(end), end) if whole.size else end, np.nan)
 
     def _constrained(self, repairs: Repairs, changed: Flags) -> tuple[Floats, Flags]:
         at = self.evidence.layout.number_cells

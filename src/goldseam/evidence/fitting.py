@@ -302,6 +302,8 @@ def _changed(
     at, calibration = model.layout.number_cells, model.calibration
     suspect = seen & (practice.cells > calibration.cell_threshold)
     movable = repairer.odd(suspect[:, at], calibration.cell_p_values(offer.scores), gain)
+    if model.layout.whole.size:  # whole numbers move by whole steps
+        movable &= ~model.layout.whole | (np.abs(gain * offer.step) * model.marginals.spread >= 1.0)
     unable = (hopeless(suspect) & ~offer.absurd) | vague(offer)
     return np.asarray((gain > 0.0) & movable & ~unable & (practice.way != NOISE)[:, None])
 
