@@ -273,7 +273,8 @@ class Mender:
         new = np.where(layout.whole, old + np.trunc(new - old), new)
         changed = repairs.changed & ~layout.numbers_only(new == blocks.numbers)
         moved = changed[:, layout.number_cells]
-        low, high = (np.where(moved, end, np.nan) for end in (repairs.low, repairs.high))
+        low = np.where(moved, np.minimum(repairs.low, new), np.nan)
+        high = np.where(moved, np.maximum(repairs.high, new), np.nan)
         whole = Blocks(new, repairs.blocks.codes)
         return Repairs(whole, changed, repairs.refused, np.where(changed, repairs.wrong, 0.0), low, high)
 
@@ -315,7 +316,7 @@ class Mender:
         return Mended(
             mended, found.row_p_values, found.flagged | loud, suspect, changed, cause,
             np.where(missing, np.nan, found.cell_p_values), np.where(missing, np.nan, found.probabilities),
-            *(self._end(end, changed[:, at]) for end in (repairs.low, repairs.high)),
+            self._end(repairs.low, changed[:, at]), self._end(repairs.high, changed[:, at]),
             self._donors(blocks, touched), quarantined,
         )  # fmt: skip
 

@@ -304,6 +304,8 @@ def test_whole_numbers_change_by_whole_steps_or_not_at_all(restorer: Restorer) -
     step = lines["restored"].cast(float) - lines["observed"].cast(float)
     assert (step.abs() >= 1.0).all()
     assert (step == step.round()).all()
+    new, low, high = (lines[name].cast(float) for name in ("restored", "low", "high"))
+    assert ((low <= new) & (new <= high) & (low == low.round()) & (high == high.round())).all()
 
 
 def test_audit_measures_and_says_what_it_cannot_see() -> None:
