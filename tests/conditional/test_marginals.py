@@ -22,7 +22,7 @@ def numbers(*columns):
 
 @given(st.floats(1e-12, 1 - 1e-12))
 def test_the_quantile_is_that_of_scipy(u):
-    assert normal_quantile(u) == pytest.approx(ndtri(u), abs=1e-9)
+    assert normal_quantile(u) == pytest.approx(ndtri(u), abs=1e-13)
 
 
 def test_scores_of_a_small_column_by_hand():

@@ -22,14 +22,22 @@ def draw(seed, p=5):
     return like, usable, clean, scatter, rates, segment, runs, rng.permutation(p)
 
 
+def posterior(like, prior):
+    """Log odds of the row, P(damaged) of its cells."""
+    kinds, p = like.shape
+    on, off = np.empty(p), np.empty(p)
+    scratch = kernels.posterior_scratch(kinds, p, len(prior[2]))
+    odds = kernels.row_posterior(like, *prior, scratch, on, off)
+    return odds, on / (on + off)
+
+
 @given(st.integers(0, 10_000))
 def test_posterior_is_that_of_enumeration(seed):
     like, usable, *rest = draw(seed)
-    logits = np.empty(like.shape[1])
-    odds = kernels.row_posterior(like, usable, *rest, logits)
+    odds, damaged = posterior(np.where(usable, like, 1.0), rest)
     slow_odds, slow = enumerate_posterior(like, usable, *rest)
     assert odds == pytest.approx(slow_odds, abs=1e-9)
-    assert (1 / (1 + np.exp(-logits)))[usable] == pytest.approx(slow[usable], abs=1e-9)
+    assert damaged[usable] == pytest.approx(slow[usable], abs=1e-9)
 
 
 @given(st.integers(0, 10_000))
@@ -45,7 +53,8 @@ def test_weight_of_a_candidate_is_prior_times_likelihood(seed):
         drawn = np.prod(slab[s, mask])
         expected += segment[s] * chain * drawn
         expected += sum(scatter[k, s] * r**count * (1 - r) ** (free - count) * drawn for k, r in enumerate(rates))
-    got = kernels.candidate_weight(slab, kappa, mask, usable, clean, scatter, rates, segment, runs, order)
+    prior = clean, scatter, rates, segment, runs, order
+    got = kernels.candidate_weight(slab, kappa, mask, usable, *prior, np.empty(len(rates) + 1))
     assert got == pytest.approx(np.log(expected) + kappa[usable & ~mask].sum(), abs=1e-9)
 
 
@@ -62,18 +71,17 @@ def test_neighbours_of_a_run_are_drawn_in_and_a_lone_cell_is_not():
     like = np.full((3, 20), 0.3)
     like[:, 5:11] = 30.0
     like[:, 7] = 1.0  # a cell inside the run that says nothing itself
-    logits = np.empty(20)
-    kernels.row_posterior(like, np.ones(20, dtype=bool), *arrays, logits)
-    assert logits[7] > 0.0 > max(logits[3], logits[13])
+    damaged = posterior(like, arrays)[1]
+    assert damaged[7] > 0.5 > max(damaged[3], damaged[13])
 
 
 def test_extreme_evidence_stays_finite():
     arrays = Prior().arrays(300)
-    logits = np.empty(300)
     for value in (1e15, 1e-15):
-        odds = kernels.row_posterior(np.full((3, 300), value), np.ones(300, dtype=bool), *arrays, logits)
+        odds, damaged = posterior(np.full((3, 300), value), arrays)
         assert np.isfinite(odds)
-        assert np.isfinite(logits).all()
+        assert ((damaged >= 0.0) & (damaged <= 1.0)).all()
+        assert (damaged.min() > 0.99) if value > 1.0 else (damaged.max() < 1e-9)
 
 
 def test_a_prior_that_cannot_be():

@@ -16,6 +16,7 @@ __all__ = [
     "gaussian_cells",
     "level_shares",
     "normal_quantile",
+    "positions",
     "score_numbers",
     "scores_around",
     "unscore_numbers",
@@ -30,33 +31,45 @@ def normal_cdf(z):  # type: ignore[no-untyped-def]
     return 0.5 * erfc(-z / sqrt(2.0))
 
 
-@njit(nogil=True, cache=True)
+# Wichura's rational approximations of the normal quantile (algorithm AS 241), highest power first: numerator and
+# denominator in .180625 - (u - 1/2)^2, and in sqrt(-log u) less 1.6 and 5.
+_MIDDLE = (
+    (2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4, 4.5921953931549871457e4,
+     1.3731693765509461125e4, 1.9715909503065514427e3, 1.3314166789178437745e2, 3.3871328727963666080),
+    (5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4, 2.1213794301586595867e4,
+     5.3941960214247511077e3, 6.8718700749205790830e2, 4.2313330701600911252e1, 1.0),
+)  # fmt: skip
+_SIDE = (
+    (7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1, 1.27045825245236838258,
+     3.64784832476320460504, 5.76949722146069140550, 4.63033784615654529590, 1.42343711074968357734),
+    (1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2, 1.48103976427480074590e-1,
+     6.89767334985100004550e-1, 1.67638483018380384940, 2.05319162663775882187, 1.0),
+)  # fmt: skip
+_END = (
+    (2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3, 2.65321895265761230930e-2,
+     2.96560571828504891230e-1, 1.78482653991729133580, 5.46378491116411436990, 6.65790464350110377720),
+    (2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5, 7.86869131145613259100e-4,
+     1.48753612908506148525e-2, 1.36929880922735805310e-1, 5.99832206555887937690e-1, 1.0),
+)  # fmt: skip
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _ratio(r, parts):  # type: ignore[no-untyped-def]
+    """Numerator over denominator at r."""
+    (a, b, c, d, e, f, g, h), (i, j, k, l, m, n, o, p) = parts  # noqa: E741
+    top = ((((((a * r + b) * r + c) * r + d) * r + e) * r + f) * r + g) * r + h
+    return top / (((((((i * r + j) * r + k) * r + l) * r + m) * r + n) * r + o) * r + p)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def normal_quantile(u):  # type: ignore[no-untyped-def]
-    """The inverse of Phi: Acklam's rational approximation of the lower half and one step of Halley."""
-    upper = u > 0.5
-    if upper:
-        u = 1.0 - u
-    u = max(u, 1e-300)
-    if u < 0.02425:
-        q = sqrt(-2.0 * log(u))
-        top = -7.784894002430293e-03 * q - 3.223964580411365e-01
-        top = ((top * q - 2.400758277161838) * q - 2.549732539343734) * q + 4.374664141464968
-        top = top * q + 2.938163982698783
-        low = 7.784695709041462e-03 * q + 3.224671290700398e-01
-        low = ((low * q + 2.445134137142996) * q + 3.754408661907416) * q + 1.0
-    else:
-        q = u - 0.5
-        r = q * q
-        top = -3.969683028665376e01 * r + 2.209460984245205e02
-        top = ((top * r - 2.759285104469687e02) * r + 1.383577518672690e02) * r - 3.066479806614716e01
-        top = (top * r + 2.506628277459239) * q
-        low = -5.447609879822406e01 * r + 1.615858368580409e02
-        low = ((low * r - 1.556989798598866e02) * r + 6.680131188771972e01) * r - 1.328068155288572e01
-        low = low * r + 1.0
-    z = top / low
-    step = (normal_cdf(z) - u) * sqrt(2.0 * pi) * exp(z * z / 2.0)
-    z -= step / (1.0 + z * step / 2.0)
-    return -z if upper else z
+    """The inverse of Phi, to the last digits: no logarithm for the middle 85 %."""
+    q = u - 0.5
+    if abs(q) <= 0.425:
+        return q * _ratio(0.180625 - q * q, _MIDDLE)
+    r = sqrt(-log(max(u if q < 0.0 else 1.0 - u, 1e-300)))
+    z = _ratio(r - 1.6, _SIDE) if r <= 5.0 else _ratio(r - 5.0, _END)
+    return -z if q < 0.0 else z
 
 
 @njit(nogil=True, cache=True)
@@ -68,6 +81,33 @@ def _position(knots, first, last, x):  # type: ignore[no-untyped-def]
         low += half if knots[low + half] <= x else 0
         left -= half
     return low
+
+
+@njit(nogil=True, cache=True)
+def _positions(knots, first, last, w, x, y, z):  # type: ignore[no-untyped-def]
+    """`_position` of four values at once: while one waits for its knot, the others go on."""
+    a = b = c = d = first - 1
+    left = last - first
+    while left > 0:
+        half = (left + 1) // 2
+        a += half if knots[a + half] <= w else 0
+        b += half if knots[b + half] <= x else 0
+        c += half if knots[c + half] <= y else 0
+        d += half if knots[d + half] <= z else 0
+        left -= half
+    return a, b, c, d
+
+
+@njit(nogil=True, cache=True)
+def positions(knots, first, last, values, out):  # type: ignore[no-untyped-def]
+    """`_position` of many values."""
+    n = len(values)
+    for i in range(0, n - 3, 4):
+        out[i], out[i + 1], out[i + 2], out[i + 3] = _positions(
+            knots, first, last, values[i], values[i + 1], values[i + 2], values[i + 3]
+        )
+    for i in range(n - n % 4, n):
+        out[i] = _position(knots, first, last, values[i])
 
 
 @njit(nogil=True, cache=True)
@@ -98,20 +138,6 @@ def _score_inside(x, k, knots, below, upto):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _positions(knots, first, last, x, y, z):  # type: ignore[no-untyped-def]
-    """`_position` of three values at once: while one waits for its knot, the others go on."""
-    a = b = c = first - 1
-    left = last - first
-    while left > 0:
-        half = (left + 1) // 2
-        a += half if knots[a + half] <= x else 0
-        b += half if knots[b + half] <= y else 0
-        c += half if knots[c + half] <= z else 0
-        left -= half
-    return a, b, c
-
-
-@njit(nogil=True, cache=True)
 def scores_around(mean, sd, knots, below, upto, offsets, n_seen, tail_sigma, tail_xi):  # type: ignore[no-untyped-def]
     """Scores z, as of `score_numbers`, of means, and half the way from that of mean - sd to that of mean + sd."""
     n, m = mean.shape
@@ -124,7 +150,7 @@ def scores_around(mean, sd, knots, below, upto, offsets, n_seen, tail_sigma, tai
             around = (mean[i, j] - sd[i, j], mean[i, j], mean[i, j] + sd[i, j])
             if np.isnan(around[0]):
                 continue
-            places = _positions(knots, first, last, around[0], around[1], around[2])
+            places = _positions(knots, first, last, around[0], around[1], around[2], around[2])
             for k in range(3):
                 if bottom <= around[k] <= top:
                     scores[k] = _score_inside(around[k], places[k], knots, below, upto)
@@ -165,16 +191,19 @@ def score_numbers(  # type: ignore[no-untyped-def]
     high = np.full((n, m), np.nan)
     even = np.ones((n, m))
     far = np.ones((n, m))
+    place, bin_ = np.empty(n, np.int64), np.empty(n, np.int64)
     for j in range(m):
+        first, last = offsets[j], offsets[j + 1]
+        bottom, top = knots[first], knots[last - 1]
+        span, tiny = max(top - bottom, 1e-300), 1.0 / (n_seen[j] + 1.0)
+        positions(knots, first, last, numbers[:, j], place)
+        positions(edges, edge_offsets[j], edge_offsets[j + 1] - 1, numbers[:, j], bin_)
         for i in range(n):
             x = numbers[i, j]
             if np.isnan(x):
                 continue
-            first, last = offsets[j], offsets[j + 1]
-            bottom, top = knots[first], knots[last - 1]
-            span = max(top - bottom, 1e-300)
-            wide = (1.0 + abs(x - center[j]) / (3.0 * spread[j])) ** -2.0 / (6.0 * spread[j])
-            tiny = 1.0 / (n_seen[j] + 1.0)
+            away = 1.0 + abs(x - center[j]) / (3.0 * spread[j])
+            wide = 1.0 / (away * away * 6.0 * spread[j])
             if x > top or x < bottom:
                 side = 1 if x > top else 0
                 excess = (x - top) if side == 1 else (bottom - x)
@@ -184,8 +213,7 @@ def score_numbers(  # type: ignore[no-untyped-def]
                 even[i, j] = 0.0
                 far[i, j] = wide / max(dens, 1e-300)
                 continue
-            k = _position(knots, first, last, x)
-            levels = last - first
+            k, levels = place[i], last - first
             z[i, j] = _score_inside(x, k, knots, below, upto)
             if knots[k] == x:
                 p = upto[k] - below[k]
@@ -200,8 +228,7 @@ def score_numbers(  # type: ignore[no-untyped-def]
                 even[i, j] = 0.0
                 far[i, j] = 1.0 / levels / tiny
                 continue
-            b = _position(edges, edge_offsets[j], edge_offsets[j + 1] - 1, x)
-            dens = density[max(b, edge_offsets[j])] * exp(-0.5 * z[i, j] * z[i, j]) / sqrt(2.0 * pi)
+            dens = density[max(bin_[i], edge_offsets[j])] * exp(-0.5 * z[i, j] * z[i, j]) / sqrt(2.0 * pi)
             dens = 0.98 * dens + 0.02 / span
             even[i, j] = 1.0 / span / dens
             far[i, j] = wide / dens

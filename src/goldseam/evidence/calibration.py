@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.conditional import kernels
 from goldseam.conditional.marginals import Floats
 
 __all__ = ["Calibration", "best_threshold", "conformal_p_values"]
@@ -42,8 +43,9 @@ def conformal_p_values(scores: Floats, calibration: Floats) -> Floats:
     >>> conformal_p_values(np.array([0.0, 2.5, 9.0]), np.array([1.0, 2.0, 3.0]))
     array([1.  , 0.5 , 0.25])
     """
-    above = calibration.size - np.searchsorted(calibration, scores, side="left")
-    return np.asarray((1.0 + above) / (1.0 + calibration.size))
+    place = np.empty(scores.size, dtype=np.int64)
+    kernels.positions(-calibration[::-1], 0, calibration.size, -scores.ravel(), place)
+    return np.asarray((2.0 + place.reshape(scores.shape)) / (1.0 + calibration.size))
 
 
 def best_threshold(scores: Floats, truth: NDArray[np.bool_]) -> float:

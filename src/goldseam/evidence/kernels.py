@@ -15,6 +15,7 @@ __all__ = ["belief_step", "level_log_ratio", "pool_components", "pool_log_ratio"
 
 _MOST = 1e15  # largest likelihood ratio of one cell
 _TINY = 1e-300
+_FAR = 1e100  # products and sums are brought back from beyond this, or below its inverse
 
 
 @njit(nogil=True, cache=True)
@@ -25,13 +26,19 @@ def normal_mass(low, high):  # type: ignore[no-untyped-def]
     return 0.5 * (erfc(-high / sqrt(2.0)) - erfc(-low / sqrt(2.0)))
 
 
-@njit(nogil=True, cache=True)
-def component(z, low, high, mean, width):  # type: ignore[no-untyped-def]
-    """Likelihood of a score under N(mean, width^2), as a multiple of its likelihood under N(0, 1)."""
+@njit(nogil=True, cache=True, error_model="numpy")
+def component(z, low, high, own, mean, width):  # type: ignore[no-untyped-def]
+    """Likelihood of a score under N(mean, width^2), as a multiple of its likelihood under N(0, 1), for a tie `own`."""
     if np.isnan(low):
         r = (z - mean) / width
         return exp(min(0.5 * (z * z - r * r), 600.0)) / width
-    return max(normal_mass((low - mean) / width, (high - mean) / width), _TINY) / max(normal_mass(low, high), _TINY)
+    return max(normal_mass((low - mean) / width, (high - mean) / width), _TINY) / own
+
+
+@njit(nogil=True, cache=True)
+def _own_mass(low, high):  # type: ignore[no-untyped-def]
+    """Mass of a tie under N(0, 1); 1 for a value without mass."""
+    return 1.0 if np.isnan(low) else max(normal_mass(low, high), _TINY)
 
 
 @njit(nogil=True, cache=True)
@@ -45,10 +52,11 @@ def pool_components(z, low, high, row_of, mean, width, scales):  # type: ignore[
         for j in range(m):
             if np.isnan(z[r, j]):
                 continue
+            own = _own_mass(low[r, j], high[r, j])
             for e in range(experts):
                 for s in range(size):
                     out[i, j, e * size + s] = component(
-                        z[r, j], low[r, j], high[r, j], mean[e, i, j], width[e, i, j] * scales[s]
+                        z[r, j], low[r, j], high[r, j], own, mean[e, i, j], width[e, i, j] * scales[s]
                     )
     return out
 
@@ -64,13 +72,13 @@ def pool_log_ratio(z, low, high, row_of, mean, width, scales, weights):  # type:
         for j in range(m):
             if np.isnan(z[r, j]):
                 continue
-            total = weights[j, experts * size]
+            total, own = weights[j, experts * size], _own_mass(low[r, j], high[r, j])
             for e in range(experts):
                 for s in range(size):
                     w = weights[j, e * size + s]
                     if w > 1e-9:
                         total += w * component(
-                            z[r, j], low[r, j], high[r, j], mean[e, i, j], width[e, i, j] * scales[s]
+                            z[r, j], low[r, j], high[r, j], own, mean[e, i, j], width[e, i, j] * scales[s]
                         )
             out[i, j] = log(max(total, _TINY))
     return out
@@ -119,55 +127,58 @@ def log_sum(a, b):  # type: ignore[no-untyped-def]
     return a + np.log1p(exp(b - a))
 
 
-@njit(nogil=True, cache=True)
-def chain_pass(like, usable, runs, order, alpha, posterior):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, error_model="numpy")
+def chain_pass(like, runs, order, alpha, inrun):  # type: ignore[no-untyped-def]
     """Forward-backward over off / short run / long run; returns the log evidence relative to all cells clean.
 
-    like (p): likelihood ratio damaged : clean. alpha (p, 3) is scratch; posterior (p) receives P(cell in a run). Cells
-    that are not usable carry the state but no evidence. runs: mean short, mean long, P(first cell in a run), P(start).
+    like (p): likelihood ratio damaged : clean; 1 where there is no evidence. alpha (p, 3) is scratch; inrun (p) receives
+    P(cell in a run). runs: mean short, mean long, P(first cell in a run), P(start). Sums are brought back to 1 only before
+    they leave the range of numbers: a division and a logarithm per cell would take longer than all the rest.
     """
     p = len(like)
     leave1, leave2, first, start = 1.0 / runs[0], 1.0 / runs[1], runs[2], runs[3]
-    norm = 0.0
+    stay1, stay2, idle, begin = 1.0 - leave1, 1.0 - leave2, 1.0 - start, 0.5 * start
+    norm, total = 0.0, 1.0
     a0, a1, a2 = 1.0 - first, 0.5 * first, 0.5 * first
     for a in range(p):
         if a > 0:
-            b0 = a0 * (1.0 - start) + a1 * leave1 + a2 * leave2
-            b1 = a0 * start * 0.5 + a1 * (1.0 - leave1)
-            b2 = a0 * start * 0.5 + a2 * (1.0 - leave2)
-            a0, a1, a2 = b0, b1, b2
-        if usable[order[a]]:
-            a1 *= like[order[a]]
-            a2 *= like[order[a]]
+            enter = a0 * begin
+            a0 = a0 * idle + a1 * leave1 + a2 * leave2
+            a1 = enter + a1 * stay1
+            a2 = enter + a2 * stay2
+        a1 *= like[order[a]]
+        a2 *= like[order[a]]
         total = a0 + a1 + a2
-        a0, a1, a2 = a0 / total, a1 / total, a2 / total
-        norm += log(total)
+        if total > _FAR or total < 1.0 / _FAR:
+            norm += log(total)
+            a0, a1, a2, total = a0 / total, a1 / total, a2 / total, 1.0
         alpha[a, 0], alpha[a, 1], alpha[a, 2] = a0, a1, a2
     c0, c1, c2 = 1.0, 1.0, 1.0
     for a in range(p - 1, -1, -1):
         on = alpha[a, 1] * c1 + alpha[a, 2] * c2
-        posterior[order[a]] = on / (alpha[a, 0] * c0 + on)
-        factor = like[order[a]] if usable[order[a]] else 1.0
-        e0, e1, e2 = c0, factor * c1, factor * c2
-        c0 = (1.0 - start) * e0 + 0.5 * start * (e1 + e2)
-        c1 = leave1 * e0 + (1.0 - leave1) * e1
-        c2 = leave2 * e0 + (1.0 - leave2) * e2
-        total = c0 + c1 + c2
-        c0, c1, c2 = c0 / total, c1 / total, c2 / total
-    return norm
+        inrun[order[a]] = on / (alpha[a, 0] * c0 + on)
+        e1, e2 = like[order[a]] * c1, like[order[a]] * c2
+        c1 = leave1 * c0 + stay1 * e1
+        c2 = leave2 * c0 + stay2 * e2
+        c0 = idle * c0 + begin * (e1 + e2)
+        most = max(c0, c1, c2)
+        if most > _FAR or most < 1.0 / _FAR:
+            c0, c1, c2 = c0 / most, c1 / most, c2 / most
+    return norm + log(total)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def pattern_log_prior(mask, usable, runs, order):  # type: ignore[no-untyped-def]
     """log P(exactly these cells are in runs) under the chain."""
+    leave1, leave2, idle, begin = 1.0 / runs[0], 1.0 / runs[1], 1.0 - runs[3], 0.5 * runs[3]
     a0, a1, a2 = 1.0 - runs[2], 0.5 * runs[2], 0.5 * runs[2]
-    norm = 0.0
+    norm, mass = 0.0, 1.0
     for a in range(len(mask)):
         if a > 0:
-            b0 = a0 * (1.0 - runs[3]) + a1 / runs[0] + a2 / runs[1]
-            b1 = a0 * runs[3] * 0.5 + a1 * (1.0 - 1.0 / runs[0])
-            b2 = a0 * runs[3] * 0.5 + a2 * (1.0 - 1.0 / runs[1])
-            a0, a1, a2 = b0, b1, b2
+            enter = a0 * begin
+            a0 = a0 * idle + a1 * leave1 + a2 * leave2
+            a1 = enter + a1 * (1.0 - leave1)
+            a2 = enter + a2 * (1.0 - leave2)
         j = order[a]
         if usable[j]:
             if mask[j]:
@@ -175,56 +186,73 @@ def pattern_log_prior(mask, usable, runs, order):  # type: ignore[no-untyped-def
             else:
                 a1, a2 = 0.0, 0.0
         mass = max(a0 + a1 + a2, _TINY)
-        a0, a1, a2 = a0 / mass, a1 / mass, a2 / mass
-        norm += log(mass)
-    return norm
+        if mass < 1.0 / _FAR:
+            norm += log(mass)
+            a0, a1, a2, mass = a0 / mass, a1 / mass, a2 / mass, 1.0
+    return norm + log(mass)
 
 
-@njit(nogil=True, cache=True)
-def row_posterior(like, usable, clean, scatter, rates, segment, runs, order, logits):  # type: ignore[no-untyped-def]
-    """Cell logits and the row's log odds of damage (E-6). like (kinds, p): likelihood ratios damaged : clean."""
+@njit(nogil=True, cache=True, error_model="numpy")
+def _scattered(like, rate):  # type: ignore[no-untyped-def]
+    """log of the product over cells of 1 - rate + rate like."""
+    total, product, sound = 0.0, 1.0, 1.0 - rate
+    for j in range(len(like)):
+        product *= sound + rate * like[j]
+        if product > _FAR or product < 1.0 / _FAR:
+            total += log(product)
+            product = 1.0
+    return total + log(product)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def row_posterior(like, clean, scatter, rates, segment, runs, order, scratch, on, off):  # type: ignore[no-untyped-def]
+    """The row's log odds of damage (E-6); P(damaged) : P(sound) of its cells is on : off (p).
+
+    like (kinds, p): likelihood ratios damaged : clean, 1 where there is no evidence. scratch: as of `posterior_scratch`.
+    """
     kinds, p = like.shape
     n_rates = len(rates)
-    alpha = np.empty((p, 3))
-    inrun = np.empty((kinds, p))
-    evidence = np.empty((kinds, n_rates + 1))
+    alpha, inrun, evidence = scratch
     top = log(clean)
     for s in range(kinds):
         for k in range(n_rates):
-            total, product = log(scatter[k, s]), 1.0
-            for j in range(p):
-                if usable[j]:
-                    product *= 1.0 - rates[k] + rates[k] * like[s, j]
-                    if product > 1e200 or product < 1e-200:
-                        total += log(product)
-                        product = 1.0
-            evidence[s, k] = total + log(product)
+            evidence[s, k] = log(scatter[k, s]) + _scattered(like[s], rates[k])
             top = max(top, evidence[s, k])
-        evidence[s, n_rates] = log(segment[s]) + chain_pass(like[s], usable, runs, order, alpha, inrun[s])
+        evidence[s, n_rates] = log(segment[s]) + chain_pass(like[s], runs, order, alpha, inrun[s])
         top = max(top, evidence[s, n_rates])
-    damaged = 0.0
+    damaged, sound = 0.0, exp(log(clean) - top)
+    on[:] = _TINY
+    off[:] = _TINY + sound
     for s in range(kinds):
-        for k in range(n_rates + 1):
-            evidence[s, k] = exp(evidence[s, k] - top)
-            damaged += evidence[s, k]
-    sound = exp(log(clean) - top)
-    for j in range(p):
-        on, off = _TINY, _TINY + sound
-        for s in range(kinds):
-            on += evidence[s, n_rates] * inrun[s, j]
-            off += evidence[s, n_rates] * (1.0 - inrun[s, j])
-            value = like[s, j] if usable[j] else 1.0
-            for k in range(n_rates):
-                both = 1.0 - rates[k] + rates[k] * value
-                on += evidence[s, k] * rates[k] * value / both
-                off += evidence[s, k] * (1.0 - rates[k]) / both
-        logits[j] = log(on) - log(off)
+        weight = exp(evidence[s, n_rates] - top)
+        damaged += weight
+        for j in range(p):
+            on[j] += weight * inrun[s, j]
+            off[j] += weight * (1.0 - inrun[s, j])
+        for k in range(n_rates):
+            weight, rate = exp(evidence[s, k] - top), rates[k]
+            damaged += weight
+            for j in range(p):
+                share = weight / (1.0 - rate + rate * like[s, j])
+                on[j] += share * rate * like[s, j]
+                off[j] += share * (1.0 - rate)
     return log(max(damaged, _TINY)) - log(max(sound, _TINY))
 
 
 @njit(nogil=True, cache=True)
-def candidate_weight(slab, kappa, mask, usable, clean, scatter, rates, segment, runs, order):  # type: ignore[no-untyped-def]
-    """log pseudo-likelihood of 'exactly these cells are damaged': prior, slabs of the withheld, kappa of the rest (E-7)."""
+def posterior_scratch(kinds, p, n_rates):  # type: ignore[no-untyped-def]
+    """What `row_posterior` works in: the chain's sums, P(cell in a run) by kind, evidence by kind and way."""
+    return np.empty((p, 3)), np.empty((kinds, p)), np.empty((kinds, n_rates + 1))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def candidate_weight(  # type: ignore[no-untyped-def]
+    slab, kappa, mask, usable, clean, scatter, rates, segment, runs, order, patterns
+):
+    """log pseudo-likelihood of 'exactly these cells are damaged': prior, slabs of the withheld, kappa of the rest (E-7).
+
+    patterns (rates + 1) is scratch: the prior of the pattern in runs, and scattered at each rate.
+    """
     count, believed, rest = 0, 0, 0.0
     for j in range(len(kappa)):
         if usable[j]:
@@ -233,18 +261,22 @@ def candidate_weight(slab, kappa, mask, usable, clean, scatter, rates, segment, 
             else:
                 believed += 1
                 rest += kappa[j]
-    total = log(clean) if count == 0 else -np.inf
-    chain = pattern_log_prior(mask, usable, runs, order)
+    patterns[0] = pattern_log_prior(mask, usable, runs, order)
+    for k in range(len(rates)):
+        patterns[k + 1] = count * log(rates[k]) + believed * log(1.0 - rates[k])
+    top = patterns.max()
+    for k in range(len(patterns)):
+        patterns[k] = exp(patterns[k] - top)
+    total = log(clean) - top if count == 0 else -np.inf
     for s in range(len(segment)):
-        drawn = 0.0
-        for j in range(len(kappa)):
+        drawn, prior = 0.0, segment[s] * patterns[0]
+        for k in range(len(rates)):
+            prior += scatter[k, s] * patterns[k + 1]
+        for j in range(len(kappa) if count else 0):
             if usable[j] and mask[j]:
                 drawn += log(max(slab[s, j], _TINY))
-        total = log_sum(total, log(segment[s]) + chain + drawn)
-        for k in range(len(rates)):
-            pattern = count * log(rates[k]) + believed * log(1.0 - rates[k])
-            total = log_sum(total, log(scatter[k, s]) + pattern + drawn)
-    return total + rest
+        total = log_sum(total, log(prior) + drawn)
+    return top + total + rest
 
 
 @njit(nogil=True, cache=True)
@@ -255,9 +287,10 @@ def _fingerprint(mask):  # type: ignore[no-untyped-def]
     return code
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def belief_step(  # type: ignore[no-untyped-def]
     slab,
+    drawn,
     kappa,
     row_of,
     usable,
@@ -281,40 +314,41 @@ def belief_step(  # type: ignore[no-untyped-def]
 ):
     """One round of beliefs for the rows `row_of`: weigh the candidate, add its posterior, propose the next (E3, E8.4).
 
-    State, by row of the table: withheld (N, p) the candidate; visited (N, rounds) fingerprints of earlier ones; best
-    (N) largest log weight, total (N), on, off, surprise (N, p) weighted sums scaled by e^-best; odds (N) of the first
-    round. Of the cells believed but likelier damaged the worst `share` is withheld next, never more than `most` of the
-    row; withheld cells likelier sound come back. Returns which rows have a new candidate.
+    slab (kinds, N, p) and drawn (N, p), the log of its mean over kinds. State, by row of the table: withheld (N, p) the
+    candidate; visited (N, rounds) fingerprints of earlier ones; best (N) largest log weight, total (N), on, off, surprise
+    (N, p) weighted sums scaled by e^-best; odds (N) of the first round. Of the cells believed but likelier damaged the worst
+    `share` is withheld next, never more than `most` of the row; withheld cells likelier sound come back. Returns which rows
+    have a new candidate.
     """
     n, p = kappa.shape
     going = np.zeros(n, np.bool_)
     like = np.empty((slab.shape[0], p))
-    logits = np.empty(p)
-    llr = np.empty(p)
+    damaged, sound, llr = np.empty(p), np.empty(p), np.empty(p)
+    scratch, patterns = posterior_scratch(slab.shape[0], p, len(rates)), np.empty(len(rates) + 1)
     for i in range(n):
         r = row_of[i]
         for j in range(p):
-            mean, unlikely = 0.0, exp(-kappa[i, j])
+            unlikely = exp(-kappa[i, j])
+            llr[j] = drawn[r, j] - kappa[i, j]
             for s in range(slab.shape[0]):
-                like[s, j] = min(slab[s, r, j] * unlikely, _MOST)
-                mean += slab[s, r, j] / slab.shape[0]
-            llr[j] = log(max(mean, _TINY)) - kappa[i, j]
-        row_odds = row_posterior(like, usable[r], clean, scatter, rates, segment, runs, order, logits)
+                like[s, j] = min(slab[s, r, j] * unlikely, _MOST) if usable[r, j] else 1.0
+        row_odds = row_posterior(like, clean, scatter, rates, segment, runs, order, scratch, damaged, sound)
         if round_ == 0:
             odds[r] = row_odds
         weight = candidate_weight(
-            slab[:, r], kappa[i], withheld[r], usable[r], clean, scatter, rates, segment, runs, order
+            slab[:, r], kappa[i], withheld[r], usable[r], clean, scatter, rates, segment, runs, order, patterns
         )
         new = max(best[r], weight)
         old_scale, scale = exp(best[r] - new), exp(weight - new)
         best[r] = new
         total[r] = total[r] * old_scale + scale
         for j in range(p):
-            on[r, j] = on[r, j] * old_scale + scale / (1.0 + exp(-logits[j]))
-            off[r, j] = off[r, j] * old_scale + scale / (1.0 + exp(logits[j]))
+            both = damaged[j] + sound[j]
+            on[r, j] = on[r, j] * old_scale + scale * (damaged[j] / both)
+            off[r, j] = off[r, j] * old_scale + scale * (sound[j] / both)
             surprise[r, j] = surprise[r, j] * old_scale + scale * llr[j]
         visited[r, round_] = _fingerprint(withheld[r])
-        _propose(withheld[r], usable[r], logits, llr, share, most)
+        _propose(withheld[r], usable[r], damaged, sound, llr, share, most)
         code = _fingerprint(withheld[r])
         going[i] = True
         for k in range(round_ + 1):
@@ -324,25 +358,25 @@ def belief_step(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _propose(mask, usable, logits, llr, share, most):  # type: ignore[no-untyped-def]
-    """The next candidate, written over `mask`."""
+def _propose(mask, usable, damaged, sound, llr, share, most):  # type: ignore[no-untyped-def]
+    """The next candidate, written over `mask`; damaged : sound are the odds of the cells."""
     p = len(mask)
     addable = 0
     held = 0
     for j in range(p):
         if not usable[j]:
             continue
-        if mask[j] and logits[j] < 0.0:
+        if mask[j] and damaged[j] < sound[j]:
             mask[j] = False
         elif mask[j]:
             held += 1
-        elif logits[j] > 0.0:
+        elif damaged[j] > sound[j]:
             addable += 1
     quota = min(int(np.ceil(share * addable)), int(most * p) - held)
     for _ in range(quota):
         worst = -1
         for j in range(p):
-            if usable[j] and not mask[j] and logits[j] > 0.0 and (worst < 0 or llr[j] > llr[worst]):
+            if usable[j] and not mask[j] and damaged[j] > sound[j] and (worst < 0 or llr[j] > llr[worst]):
                 worst = j
         if worst < 0:
             break

@@ -160,7 +160,7 @@ class Evidence:
 
     def natural(self, rows: Rows, beliefs: Beliefs) -> NDArray[np.bool_]:
         """Rare numbers on the heavy side of their column that their neighbours do not contradict (E5)."""
-        kappa = np.log(rows.slab.mean(0)) - beliefs.own
+        kappa = rows.drawn - beliefs.own
         at = self.layout.number_cells
         beyond = self.marginals.beyond_range(rows.numbers)
         giant = np.where(np.diff(self.marginals.offsets) <= HANDFUL, FOREIGN, GIANT)

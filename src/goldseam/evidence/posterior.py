@@ -38,14 +38,15 @@ MOST_WITHHELD = 0.6  # E3
 OWN = 0.5  # weight of a cell's own evidence in its score
 OWN_LIMIT = 4.0
 DAMNING = 8.0  # log-likelihood ratio below which neighbours cannot bring a lone giant; in scores it is near the largest
+LEAST_SLAB = 1e-300
 WORST_CELL = 0.5  # weight of the worst cell in the row score
 
 
 @dataclass(frozen=True)
 class Rows:
     """Rows ready for the rounds: numbers in own units, scores, what each source prepared, cells without a usable value,
-    cells without any value, how much likelier damage would have drawn each value, by kind (kinds, n, p), and how far
-    neighbours may vouch for each number, `vouching` (n, m)."""
+    cells without any value, how much likelier damage would have drawn each value, by kind (kinds, n, p) and, `drawn` (n, p),
+    the log of its mean over kinds, and how far neighbours may vouch for each number, `vouching` (n, m)."""
 
     numbers: Floats
     scores: Scores
@@ -53,6 +54,7 @@ class Rows:
     unusable: NDArray[np.bool_]
     missing: NDArray[np.bool_]
     slab: Floats
+    drawn: Floats
     vouching: Floats
 
     def __len__(self) -> int:
@@ -123,7 +125,8 @@ def prepare_rows(
     missing = unusable & ~layout.unseen(blocks)
     damning = np.log(slab.max(0)[:, layout.number_cells])
     vouching = np.where(lone, np.maximum(damning - DAMNING, 0.0), np.inf)
-    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab, vouching)
+    drawn = np.log(np.maximum(slab.mean(0), LEAST_SLAB))
+    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab, drawn, vouching)
 
 
 def predictions(
@@ -158,7 +161,7 @@ def step(
     numbers, levels = pool.log_ratio(rows.scores, state.active, answers)
     kappa = layout.join(np.minimum(numbers, rows.vouching[state.active]), levels)
     going = kernels.belief_step(
-        rows.slab, kappa, state.active, ~rows.missing, state.withheld, state.visited, number, state.best, state.total,
+        rows.slab, rows.drawn, kappa, state.active, ~rows.missing, state.withheld, state.visited, number, state.best, state.total,
         state.on, state.off, state.surprise, state.odds, WORST_SHARE, MOST_WITHHELD, *prior.arrays(layout.n_cells),
     )  # fmt: skip
     return State(**(vars(state) | {"active": state.active[going]}))

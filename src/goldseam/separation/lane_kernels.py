@@ -134,15 +134,28 @@ def lanes_scale(typing, out, to, at, values, counts, size):  # type: ignore[no-u
 
 @intrinsic
 def lanes_below(typing, values, at, bound):  # type: ignore[no-untyped-def]
-    """True if any lane of values[at], ... (PAIR neighbouring vectors) is below the bound."""
-    signature = types.boolean(values, at, bound)
+    """Which lanes of values[at], ... (PAIR neighbouring vectors) are below the bound: bit i stands for lane i."""
+    signature = types.int64(values, at, bound)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        lanes = Lanes(context, builder, sig.args[0])
-        least = lanes.load(lanes.pointer(sig.args[0], args[0], args[1]))
-        for g in range(1, PAIR):
-            least = lanes.smaller(lanes.load(lanes.pointer(sig.args[0], args[0], args[1], g * LANES)), least)
-        return lanes.any_below(least, lanes.spread(args[2]))
+        lanes, word = Lanes(context, builder, sig.args[0]), ir.IntType(64)
+        found, limit = ir.Constant(word, 0), lanes.spread(args[2])
+        for g in range(PAIR):
+            part = lanes.load(lanes.pointer(sig.args[0], args[0], args[1], g * LANES))
+            bits = builder.zext(lanes.bits_below(part, limit), word)
+            found = builder.or_(found, builder.shl(bits, ir.Constant(word, g * LANES)))
+        return found
+
+    return signature, code
+
+
+@intrinsic
+def lowest_bit(typing, bits):  # type: ignore[no-untyped-def]
+    """The place of the lowest bit that is set; there must be one."""
+    signature = types.int64(bits)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return signature, code
 

@@ -13,6 +13,7 @@ from goldseam.separation.lane_kernels import (
     lanes_category_distances,
     lanes_number_distances,
     lanes_scale,
+    lowest_bit,
 )
 from goldseam.separation.vector_kernels import LANES
 
@@ -81,11 +82,12 @@ def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, dista
                         values[lane] = start
                     lanes_number_distances(values, flat, base, stride, offsets, x, t * d, numbers[t])
                     lanes_category_distances(values, flat, base, stride, offsets, x, numbers[t], ends[t])
-                if not lanes_below(values, 0, distance[i, k - 1]):
-                    continue
-                for lane in range(min(PAIR * LANES, n_rows - block * LANES)):
+                nearer = lanes_below(values, 0, distance[i, k - 1])
+                while nearer != 0:
+                    lane = lowest_bit(nearer)
+                    nearer &= nearer - 1
                     value, row = values[lane], block * LANES + lane
-                    if value < distance[i, k - 1] and row != skips[i]:
+                    if value < distance[i, k - 1] and row != skips[i] and row < n_rows:
                         at = k - 1
                         while at > 0 and value < distance[i, at - 1]:
                             distance[i, at], index[i, at] = distance[i, at - 1], index[i, at - 1]

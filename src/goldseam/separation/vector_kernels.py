@@ -83,6 +83,8 @@ class Lanes:
     def constant(self, value: float) -> Any:
         return ir.Constant(self.vector, [value] * LANES)
 
+    def bits_below(self, a: Any, b: Any) -> Any:
+        return self.builder.bitcast(self.builder.fcmp_ordered("<", a, b), ir.IntType(LANES))
+
     def any_below(self, a: Any, b: Any) -> Any:
-        bits = self.builder.bitcast(self.builder.fcmp_ordered("<", a, b), ir.IntType(LANES))
-        return self.builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
+        return self.builder.icmp_unsigned("!=", self.bits_below(a, b), ir.Constant(ir.IntType(LANES), 0))
