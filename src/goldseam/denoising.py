@@ -13,9 +13,9 @@ all numbers have noise of k standard deviations              V_k = sum of clip(l
 
 A survey fits the shares of the stories to the rows of a table. Noise is acted on where at least `LEAST_SHARE` of the rows
 have it and it gains more log likelihood than samples of as many clean calibration rows do, and `LEAST_GAIN` per noisy row,
-at levels above those that clean rows themselves seem to have. The survey is the only step that looks at a table as a
-whole; its result, `TableNoise`, is kept and shown. From there on everything is per row: a row whose likeliest story is
-noise is denoised at its likeliest level. Flip rates of categories are read from the noisy rows.
+at levels above those that clean rows themselves seem to have; no column may decide it alone. The survey is the only step
+that looks at a table as a whole; its result, `TableNoise`, is kept and shown. From there on everything is per row: a row whose
+likeliest story is noise is denoised at its likeliest level. Flip rates of categories are read from the noisy rows.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ LEAST_LIKELIHOOD: Final = 1e-200
 LEAST_SHARE: Final = 0.15  # of the rows, that must be noisy
 LEAST_SHARE_ASKED: Final = 1e-4  # of the rows, or of clean ones, that must have a level for a row to be asked about it
 LEAST_GAIN: Final = 0.5  # in log likelihood per noisy row
+LEAST_VOICES: Final = 3  # columns from which no single one may decide:
+LEAST_LEFT: Final = 0.15  # of the gain that must be left without the one that speaks loudest
 NATURAL_SHARE: Final = 0.05  # of clean rows that make a level natural
 LEAST_FLIP: Final = 0.02  # above the floor
 DAMAGED_FDR: Final = 0.5
@@ -154,13 +156,16 @@ class Denoiser:
     def votes(self, blocks: Blocks, damaged: Damaged, asked: Flags | None = None) -> Floats:
         """V (n, 1 + levels): what each row's numbers say for the story that some are damaged and the rest is clean, and for
         each level of noise, beside the story that all is clean; -inf for levels that are not `asked` for."""
+        return _together(self.cell_votes(blocks, damaged, asked))
+
+    def cell_votes(self, blocks: Blocks, damaged: Damaged, asked: Flags | None = None) -> Floats:
+        """What every number says, (1 + levels, n, m): `votes` before they are added up."""
         plain = self._densities(blocks, SIGMAS[0], np.zeros_like(damaged.clean))
-        out = np.full((len(blocks), 1 + len(SIGMAS)), -np.inf)
-        out[:, 0] = _heard(self._densities(blocks, SIGMAS[0], damaged.clean) - plain)
-        out[:, 1] = 0.0
+        out = np.zeros((1 + len(SIGMAS), *plain.shape))
+        out[0] = self._densities(blocks, SIGMAS[0], damaged.clean) - plain
         for k, sigma in enumerate(SIGMAS[1:], start=1):
-            if asked is None or asked[k]:
-                out[:, 1 + k] = _heard(self._densities(blocks, sigma, damaged.noisy) - plain)
+            heard = asked is None or asked[k]
+            out[1 + k] = self._densities(blocks, sigma, damaged.noisy) - plain if heard else -np.inf
         return out
 
     def _densities(self, blocks: Blocks, sigma: float, hidden: Flags) -> Floats:
@@ -172,18 +177,30 @@ class Denoiser:
         """The noise of a table, from some of its rows; nil where it does not pass the floor, or where rows are few."""
         if len(blocks) < LEAST_SURVEYED:
             return nil_noise(self.field.schema)
-        votes = self.votes(blocks, damaged)
+        cells = self.cell_votes(blocks, damaged)
+        votes = _together(cells)
         shares, gain = self._shares(votes, self.clean)
         floor = self.floor(len(blocks)) if gain > 0.0 else 0.0
         noisy = shares[2:].sum()
-        if noisy < LEAST_SHARE or gain <= floor + LEAST_GAIN * noisy * len(blocks):
+        passes = noisy >= LEAST_SHARE and gain > floor + LEAST_GAIN * noisy * len(blocks)
+        if not passes or not self._by_many(cells, shares, gain):
             return nil_noise(self.field.schema, gain, floor)
         shares = _independent(shares)
         level = self._level(shares)
         rows = self._levels(votes, shares) > 0
         flips = _flip_rates(self.field, blocks.take(rows), float(level))
-        passes = flips.size > 0 and flips.mean() > self.flip_floor + LEAST_FLIP
-        return TableNoise(shares, level * self.field.scale, flips * passes, False, gain, floor)
+        flipped = flips.size > 0 and flips.mean() > self.flip_floor + LEAST_FLIP
+        return TableNoise(shares, level * self.field.scale, flips * flipped, False, gain, floor)
+
+    def _by_many(self, cells: Floats, shares: Floats, gain: float) -> bool:
+        """Whether a share of the gain is left without the column that says most for noise. Noise is in every column; one that
+        drifted, or holds fractions where there were whole numbers, speaks for it alone: a hundredth is left then, but a third
+        where noise was drawn."""
+        if cells.shape[2] < LEAST_VOICES:
+            return True
+        level = self.natural + int(shares[2:].argmax())
+        loudest = int(np.clip(cells[1 + level], -LOUDEST, LOUDEST).sum(axis=0).argmax())
+        return self._shares(_together(np.delete(cells, loudest, axis=2)), self.clean)[1] > LEAST_LEFT * gain
 
     def _level(self, shares: Floats) -> float:
         """The noise of noisy rows, in standard deviations of the columns."""
@@ -340,9 +357,11 @@ def nil_noise(schema: Schema, gain: float = 0.0, floor: float = 0.0) -> TableNoi
     return TableNoise(np.empty(0), np.zeros(len(schema.numbers)), np.zeros(len(schema.categories)), False, gain, floor)
 
 
-def _heard(gains: Floats) -> Floats:
-    """The votes of all numbers of a row together."""
-    return np.asarray(np.clip(gains, -LOUDEST, LOUDEST).sum(axis=1))
+def _together(cells: Floats) -> Floats:
+    """The votes of all numbers of a row together, (n, 1 + levels); none may say more than LOUDEST. Those of levels that were
+    not asked about stay -inf."""
+    heard = [np.where(np.isneginf(part), part, np.clip(part, -LOUDEST, LOUDEST)).sum(axis=1) for part in cells]
+    return np.stack(heard, axis=1)
 
 
 def _likelihoods(votes: Floats) -> Floats:

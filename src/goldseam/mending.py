@@ -176,6 +176,10 @@ class Mender:
         noisy = self.noisy_evidence(levels.noise) if levels.noise is not None and levels.noisy else None
         return lambda blocks: self.mend(blocks, levels, noisy)
 
+    def evidence_for(self, noise: TableNoise | None) -> Evidence:
+        """The evidence for rows of a table with this noise."""
+        return self.evidence if noise is None or not noise.acts else self.noisy_evidence(noise)
+
     def noisy_evidence(self, noise: TableNoise) -> Evidence:
         """The evidence for rows with this noise: the Gaussian expert and the tree; the last one is kept."""
         assert self.denoiser is not None

@@ -381,18 +381,37 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         blocks = table.encode(self.schema_)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         fold = rng.permutation(len(blocks)) % n_folds
-        parts = [self._judged_by_others(blocks, fold == k, rng) for k in range(n_folds)]
-        order = np.argsort(np.concatenate([np.flatnonzero(fold == k) for k in range(n_folds)]))
-        levels = self._levels_of([blocks], noise=True)
-        return self._restoration(table, joined(parts).take(order), levels, 0, repair=True)
+        rows = [np.flatnonzero(fold == k) for k in range(n_folds)]
+        others = [np.flatnonzero(fold != k) for k in range(n_folds)]
+        models = [
+            clone(self).set_params(audit=False)._fit_rows(blocks.take(some), self.schema_, rng) for some in others
+        ]
+        levels, own = self._levels_of_folds(models, [blocks.take(part) for part in rows], blocks)
+        parts = [
+            model._mended(blocks.take(part), one).with_donors(some)
+            for model, part, some, one in zip(models, rows, others, own, strict=True)
+        ]
+        return self._restoration(table, joined(parts).take(np.argsort(np.concatenate(rows))), levels, 0, repair=True)
 
-    def _judged_by_others(self, blocks: Blocks, mine: NDArray[np.bool_], rng: np.random.Generator) -> Mended:
-        model = clone(self).set_params(audit=False)
-        others = np.flatnonzero(~mine)
-        model._fit_rows(blocks.take(others), self.schema_, rng)
-        part = blocks.take(np.flatnonzero(mine))
-        mended = model._mended(part, model._levels_of([part], noise=True))
-        return mended.with_donors(others)
+    def _levels_of_folds(
+        self, models: Sequence[Restorer], parts: Sequence[Blocks], table: Blocks
+    ) -> tuple[Levels, list[Levels]]:
+        """The levels of a table whose parts are judged by models of their own, and the same in the terms of each model.
+
+        Whether the table is noisy is decided once, by the model of the whole; how noisy, by each model on the whole table.
+        The FDR threshold is that of all parts together.
+        """
+        noise = self._levels_of([table], noise=True).noise
+        noises = [noise if noise is None or noise.given or not noise.acts else model._levels_of([table], noise=True).noise
+                  for model in models]  # fmt: skip
+        threshold = None
+        if self.error_control == "fdr":
+            counts = [
+                _counted(model.mender_.evidence_for(one), model.mender_.fine, part, self.n_jobs)
+                for model, one, part in zip(models, noises, parts, strict=True)
+            ]
+            threshold = benjamini_hochberg(np.sum(counts, axis=0), self.alarm_rate)
+        return Levels(threshold, noise), [Levels(threshold, one) for one in noises]
 
     def transform(self, X: Any) -> Any:
         """The restored table."""
@@ -420,20 +439,23 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def features(self, blocks: Blocks, *, soft: bool = True) -> Floats:
         """Encoded rows after restoring, as numbers without gaps: robust units, then the levels of every category.
 
-        With `soft`, a category that was mended shows the probabilities of its levels in place of zeros and ones.
+        With `soft`, a category that was mended, or whose level was never seen, shows the probabilities of its levels in place
+        of zeros and ones.
         """
         mended = self._mended(blocks, self._levels_of([blocks]))
-        hard = features(mended.blocks, self.schema_)
-        return self._softened(blocks, mended, hard) if soft and self.schema_.categories else hard
-
-    def _softened(self, blocks: Blocks, mended: Mended, hard: Floats) -> Floats:
         evidence = self.mender_.evidence
-        withheld = np.where(mended.changed, 0.0, -np.inf)
-        levels = evidence.mend(evidence.rows(blocks), withheld).levels / np.sqrt(2.0)
-        changed = np.repeat(mended.changed[:, evidence.layout.category_cells], np.diff(evidence.pool.offsets), axis=1)
-        out = hard.copy()
-        first = len(self.schema_.numbers)
-        out[:, first:] = np.where(changed, levels, hard[:, first:])
+        unsure = mended.changed | evidence.layout.unusable(mended.blocks)  # also what a policy left, levels never seen
+        rows = np.flatnonzero(unsure.any(axis=1))
+        told = evidence.mend(evidence.rows(blocks.take(rows)), np.where(unsure[rows], 0.0, -np.inf))
+        numbers, codes = mended.blocks.numbers.copy(), mended.blocks.codes.copy()
+        numbers[rows] = np.where(np.isnan(numbers[rows]), told.values, numbers[rows])
+        codes[rows] = np.where(codes[rows] < 0, told.codes, codes[rows])
+        out = features(Blocks(numbers, codes), self.schema_)
+        if soft and self.schema_.categories:
+            width = np.diff(evidence.pool.offsets)
+            first, cells = len(self.schema_.numbers), unsure[np.ix_(rows, evidence.layout.category_cells)]
+            hard, levels = out[rows, first:], told.levels / np.sqrt(2.0)
+            out[rows, first:] = np.where(np.repeat(cells, width, axis=1), levels, hard)
         return out
 
     def _levels_of(self, batches: Iterable[Blocks], *, noise: bool = False) -> Levels:
@@ -449,8 +471,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
                 counts += _counted(evidence, fine, blocks, self.n_jobs)
         found = self._noise_of(sample.rows) if noise and sample.rows is not None else self._given_noise()
         if by_cell and found is not None and found.acts and sample.rows is not None:
-            noisy = self.mender_.noisy_evidence(found)
-            counts = _counted(noisy, fine, sample.rows, self.n_jobs)
+            counts = _counted(self.mender_.evidence_for(found), fine, sample.rows, self.n_jobs)
         return Levels(benjamini_hochberg(counts, self.alarm_rate) if by_cell else None, found)
 
     def _noise_of(self, rows: Blocks) -> TableNoise:

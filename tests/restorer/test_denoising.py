@@ -63,6 +63,15 @@ def test_clean_and_locally_damaged_tables_are_not_denoised(restorer: Restorer) -
         assert statuses == {"below_floor"}
 
 
+@pytest.mark.parametrize("column", ["count", "x1"])
+def test_one_column_that_drifted_does_not_make_a_table_noisy(restorer: Restorer, column: str) -> None:
+    table = CLEAN.copy()
+    table[column] = table[column] + 0.05 * REFERENCE[column].std()  # counts are no whole numbers any more
+    levels = restorer.survey([table])
+    assert levels.noise is not None
+    assert not levels.noise.acts
+
+
 def test_denoise_false_and_streams_without_a_survey_leave_noise_alone(restorer: Restorer) -> None:
     table, _ = noisy(1.0)
     parts = list(restorer.restore_stream([table]))

@@ -247,6 +247,21 @@ def test_fit_restore_judges_rows_by_models_that_have_not_seen_them() -> None:
     hit = cells.any(axis=1)
     assert flagged[hit].mean() > 0.5
     assert flagged[~hit].mean() < 0.15
+    lines = result.seam.to_polars()
+    assert all(row not in donors for row, donors in lines.select("row", "donors").iter_rows() if donors is not None)
+    assert {line["status"] for line in result.facts["noise"].values()} == {"below_floor"}
+    assert "noise" not in set(lines.filter(~pl.col("row").is_in(np.flatnonzero(flagged)))["cause"])
+
+
+def test_fit_restore_holds_all_folds_to_the_threshold_on_record() -> None:
+    table = CLEAN.copy()
+    table.loc[::10, "x1"] = 30.0
+    model = Restorer(**{**FAST, "reference": "contaminated", "error_control": "fdr", "alarm_rate": 0.2})
+    result = model.fit_restore(table)
+    limit = result.facts["levels"]["cell_p_value"]
+    lines = result.seam.to_polars().filter(pl.col("cause") == "corrupt")
+    assert len(lines) > 10
+    assert lines["p_value"].max() <= limit
 
 
 def test_constraints_policies_and_costs_are_respected() -> None:

@@ -14,6 +14,7 @@ from goldseam.corruption import overwrite_intervals
 from goldseam.errors import ParameterError
 from goldseam.restorer import Restorer
 from goldseam.restoring_classifier import RestoringClassifier
+from tests.restorer.test_restorer import mixed_table
 
 RESTORER = Restorer(method=["conditional"], audit=False, random_state=0)
 
@@ -40,6 +41,15 @@ def test_damaged_copies_are_seen_in_training() -> None:
     assert model.predict_proba(X[200:]).shape == (len(X) - 200, 2)
     with pytest.raises(ParameterError, match="got -1"):
         model.set_params(damaged_copies=-1).fit(X, y)
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_levels_never_seen_are_guessed_from_the_rest_of_the_row(soft: bool) -> None:
+    reference, rows = mixed_table(300, 1), mixed_table(100, 2)
+    model = RestoringClassifier(RESTORER, LogisticRegression(max_iter=2000), soft=soft)
+    model.fit(reference.drop(columns=["side", "when"]), reference["side"])
+    rows["band"] = "never"
+    assert model.score(rows.drop(columns=["side", "when"]), rows["side"]) > 0.7
 
 
 @parametrize_with_checks(
