@@ -157,9 +157,21 @@ def test_rows_that_need_no_repair_are_not_missed(model, rng):
     rows = model.rows(dirty)
     found = model.findings(rows)
     scores = np.where(found.flagged[:, None], found.cell_scores, -np.inf)
-    everything = model._moved(dirty, rows.missing, found, model.mend(rows, scores))
+    all_told = model.all_told(rows, np.arange(200))
+    everything = model._moved(dirty, rows.missing, found, model.mend(rows, scores), all_told)
     assert same(model.repairs(dirty, rows, found), everything)
     assert 0 < everything.changed.any(1).sum() < 200
+
+
+def test_wrong_levels_are_put_right_and_suspected(model, rng):
+    clean, dirty, _ = damaged(rng)
+    codes = clean.codes.copy()
+    codes[::2, 0] = (codes[::2, 0] + rng.integers(1, 3, 200)) % 3
+    found, repairs = model.repair(Blocks(dirty.numbers, codes))
+    moved = repairs.changed[:, 0]
+    assert moved.sum() > 15
+    assert found.suspect[moved, 0].all()
+    assert (repairs.blocks.codes[moved, 0] == clean.codes[moved, 0]).mean() > 0.7
 
 
 @settings(max_examples=15)

@@ -31,8 +31,9 @@ from goldseam.evidence.pool import Pool, fit_pool
 from goldseam.evidence.posterior import predictions
 from goldseam.evidence.prior import Prior
 from goldseam.evidence.rehearsal import NOISE, OWN, hurt
-from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, hopeless, rivals, vague
+from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, hopeless, vague
 from goldseam.evidence.selection import choose_experts
+from goldseam.evidence.switching import fit_terms, log_odds, terms
 from goldseam.schema import Blocks, Schema
 
 __all__ = ["Practice", "fit_evidence", "learn_evidence"]
@@ -45,6 +46,7 @@ POOLED = 250_000  # cells from which the pool is learnt, about
 CHOSEN_ON = 60_000  # cells on which experts are weighed, about
 BOOSTED_COLUMNS = (3, 60)
 FEW = 0.15  # share of a row's cells up to which damage is scarce
+DELICATE = 2.0  # such rows, if their damage hides, and clean ones count twice when categories learn to change
 _NO_POOL = Pool(np.empty((0, 0)), np.empty((0, 0)), np.empty(0), np.zeros(1, dtype=np.int64))
 _NO_CALIBRATION = Calibration(np.empty(0), np.empty(0), 0.0)
 _NO_REPAIRER = Repairer(np.zeros(1), np.zeros((1, 1)), np.inf, np.empty(0))
@@ -206,7 +208,7 @@ class Practice:
     true_codes: NDArray[np.int32]
     mended_numbers: Floats
     other_codes: NDArray[np.int32]
-    other_odds: Floats
+    other_terms: Floats
     center: Floats
     width: Floats
     lost: Floats
@@ -226,7 +228,10 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
     beliefs = model.beliefs(rows)
     mended = model.mend(rows, beliefs.cell_scores)
     at = model.layout.category_cells
-    other, odds = rivals(rehearsal.blocks.codes, beliefs.cell_scores[:, at], mended.levels, model.pool.offsets)
+    all_told = model.all_told(rows, np.arange(len(rows)))
+    other, parts = terms(
+        rehearsal.blocks.codes, beliefs.cell_scores, beliefs.context[:, at], mended.levels, all_told, model.pool.offsets
+    )
     return Practice(
         clean_odds=clean.row_scores,
         clean_cells=clean.cell_scores,
@@ -242,7 +247,7 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
         true_codes=many.codes,
         mended_numbers=mended.values,
         other_codes=other,
-        other_odds=odds,
+        other_terms=parts,
         center=mended.center,
         width=mended.width,
         lost=mended.lost,
@@ -291,8 +296,8 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     gain = np.where(seen[:, at], repairer.gain(offer), 0.0)
     changes = _changes(model, practice, offer, gain, _changed(model, repairer, practice, offer, gain, seen))
     repairer = repairer.with_intervals(fit_intervals(changes, len(at), coverage))
-    switch = _fit_switch(model.layout.category_cells, practice, seen)
-    return replace(repairer, switch=switch)
+    weights, switch = _fit_switch(practice, seen[:, model.layout.category_cells], scarce | (share == 0.0))
+    return replace(repairer, weights=weights, switch=switch)
 
 
 def _changed(
@@ -329,9 +334,18 @@ def _changes(model: Evidence, practice: Practice, offer: Offer, gain: Floats, us
     )
 
 
-def _fit_switch(at: Ints, practice: Practice, seen: NDArray[np.bool_]) -> float:
-    use = seen[:, at]
-    right = practice.other_codes == practice.true_codes
-    was = practice.codes == practice.true_codes
+def _fit_switch(practice: Practice, use: NDArray[np.bool_], delicate: NDArray[np.bool_]) -> tuple[Floats, float]:
+    """What speaks for another level, weighed, and the log odds from which categories change; `use` (N, k).
+
+    Rows where most changes harm (`delicate` (N,): nothing is damaged, or little and hidden) count DELICATE times. A calibration
+    row is rehearsed many times: the penalty counts as that many cells.
+    """
+    right, was = practice.other_codes == practice.true_codes, practice.codes == practice.true_codes
+    good, bad = right & ~was, was & ~right
+    matters = use & (good | bad)
+    weight = np.broadcast_to(np.where(delicate, DELICATE, 1.0)[:, None], use.shape)
+    copies = len(practice.odds) / max(len(practice.clean_odds), 1)
+    weights = fit_terms(practice.other_terms[matters], good[matters], weight[matters], copies)
+    odds = log_odds(practice.other_terms, weights)
     hard = np.broadcast_to((practice.way == OWN)[:, None], use.shape)
-    return fit_switch(practice.other_odds[use], (right & ~was)[use], (was & ~right)[use], hard[use])
+    return weights, max(0.0, fit_switch(odds[use], good[use], bad[use], hard[use]))

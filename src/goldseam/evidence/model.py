@@ -30,7 +30,6 @@ from goldseam.evidence.repair import (
     THIN,
     Repairer,
     hopeless,
-    rivals,
     vague,
 )
 from goldseam.schema import Blocks
@@ -61,7 +60,7 @@ class Findings:
         return Findings(*(column[rows] for column in vars(self).values()))
 
     def suspecting(self, wrong: Floats) -> Findings:
-        """The same, suspecting numbers that rehearsal says are `wrong` with some probability (n, p)."""
+        """The same, suspecting cells that rehearsal says are `wrong` with some probability (n, p)."""
         probabilities = np.maximum(self.probabilities, wrong)
         return replace(self, suspect=self.suspect | (wrong > 0.0), probabilities=probabilities)
 
@@ -69,7 +68,7 @@ class Findings:
 @dataclass(frozen=True)
 class Repairs:
     """Repaired blocks; `changed`, `refused`, `wrong` (n, p); numbers' intervals `low`, `high` (n, m), NaN where unchanged.
-    `wrong`: how likely changed numbers were wrong in rehearsal, whatever their score; 0 where they were rather right."""
+    `wrong`: how likely changed cells were wrong in rehearsal, whatever their score; 0 where they were rather right."""
 
     blocks: Blocks
     changed: NDArray[np.bool_]
@@ -182,6 +181,13 @@ class Evidence:
         lost = (withheld | rows.missing[row_of]).mean(1)
         return Mended(self.marginals.unscore(center, width), center, width, codes, levels, lost)
 
+    def all_told(self, rows: Rows, row_of: Ints) -> Floats:
+        """Probabilities of all levels of the rows in `row_of`, each cell's from all other cells, believed or not."""
+        if not len(self.layout.category_cells):
+            return np.empty((len(row_of), 0))
+        nothing = np.zeros((len(row_of), self.layout.n_cells), dtype=bool)
+        return self.pool.levels(predictions(rows, self.sources, nothing, row_of))
+
     def _repair(self, blocks: Blocks) -> tuple[Findings, Repairs]:
         rows = self.rows(blocks)
         found = self.findings(rows)
@@ -193,7 +199,7 @@ class Evidence:
         need = np.flatnonzero(found.flagged | rows.missing.any(1))
         part = found.take(need)
         mended = self.mend(rows, np.where(part.flagged[:, None], part.cell_scores, -np.inf), need)
-        done = self._moved(blocks.take(need), rows.missing[need], part, mended)
+        done = self._moved(blocks.take(need), rows.missing[need], part, mended, self.all_told(rows, need))
         fixed = Blocks(blocks.numbers.copy(), blocks.codes.copy())
         fixed.numbers[need], fixed.codes[need] = done.blocks.numbers, done.blocks.codes
         out = Repairs(
@@ -208,14 +214,19 @@ class Evidence:
             getattr(out, name)[need] = getattr(done, name)
         return out
 
-    def _moved(self, blocks: Blocks, missing: NDArray[np.bool_], found: Findings, mended: Mended) -> Repairs:
+    def _moved(
+        self, blocks: Blocks, missing: NDArray[np.bool_], found: Findings, mended: Mended, all_told: Floats
+    ) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
         offer = self.offer(blocks, found, mended)
         mendable = found.flagged[:, None]
         gain = np.where(mendable, self.repairer.gain(offer), 0.0)
-        other, odds = rivals(blocks.codes, found.cell_scores[:, categories], mended.levels, self.pool.offsets)
+        other, odds = self.repairer.rivals(
+            blocks.codes, found.cell_scores, found.context, mended.levels, all_told, self.layout, self.pool.offsets
+        )
         wanted = self.layout.join(gain > 0.0, mendable & (odds >= self.repairer.switch))
-        wanted &= self.repairer.odd(found.suspect, found.cell_p_values, self.layout.join(gain, np.zeros(odds.shape)))
+        sure = self.layout.join(gain, self.repairer.surety(odds))
+        wanted &= self.repairer.odd(found.suspect, found.cell_p_values, sure)
         absurd = self.layout.numbers_only(offer.absurd)  # anything is better than those
         unable = (hopeless(found.suspect) & ~absurd) | self.layout.numbers_only(vague(offer))
         refused = (wanted & unable) | (found.suspect & found.natural & ~wanted)
@@ -232,8 +243,7 @@ class Evidence:
         low, high = self._interval(
             mended, widths, changed[:, numbers], new_numbers, np.where(doubted, old, new_numbers)
         )
-        likely = self.layout.join(np.where(self.repairer.wrong(gain), gain, 0.0), np.zeros(odds.shape))
-        wrong = np.where(changed, likely, 0.0)
+        wrong = np.where(changed & self.repairer.wrong(sure), sure, 0.0)
         return Repairs(Blocks(new_numbers, new_codes), changed, refused, wrong, low, high)
 
     def offer(self, blocks: Blocks, found: Findings, mended: Mended) -> Offer:

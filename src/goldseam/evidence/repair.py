@@ -4,15 +4,16 @@
 |---|---|
 | repaired = x + g (mean - x), g of its case at its score | `Repairer.gain`, `fit_repairer` |
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that paid in rehearsal | `Repairer.gain` |
-| a number with g >= EVEN was rather wrong than right in rehearsal: it is suspect | `Repairer.wrong` |
+| a number with g >= EVEN, a category whose other level is likelier: rather wrong than right, so suspect | `Repairer.wrong` |
 | what a case borrows from others (`gains.lenders`) counts inside the range only | `Repairer.gain` |
 | a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: as far as rehearsal asks, and x itself where it may be right (`intervals`) | `Repairer.widths`, `Repairer.doubted` |
-| odds that the likeliest other level is right and the level that stands is not: e^score q / (1 + e^score q_old) | `rivals` |
-| a category changes when, in rehearsal, changing at such odds did more good than harm | `fit_switch` |
+| log odds that the likeliest other level is right rather than the one that stands (`switching`) | `Repairer.rivals` |
+| a category changes when it is likelier and, in rehearsal, changing at such odds did more good than harm | `fit_switch` |
+| in earlier files: e^score q / (1 + e^score q_old) | `rivals` |
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.conditional.layout import Layout
 from goldseam.conditional.marginals import Floats, Ints
 from goldseam.errors import ModelFileError
 from goldseam.evidence.gains import (
@@ -39,6 +41,7 @@ from goldseam.evidence.gains import (
     shortened,
 )
 from goldseam.evidence.intervals import BEYOND, DOUBTED, FILLED, LOSSES, REPLACED, WAYS, Intervals
+from goldseam.evidence.switching import BAYES, log_odds, terms
 
 __all__ = ["Repairer", "fit_repairer", "fit_switch", "hopeless", "rivals", "vague"]
 
@@ -63,8 +66,8 @@ OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
 class Repairer:
     """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
-    (see `intervals`); the cases whose g is `lent` by others; from which g on a number is `wrong` whatever its score. Earlier
-    files lack the last four."""
+    (see `intervals`); the cases whose g is `lent` by others; from which g on a number is `wrong` whatever its score; the weights
+    of what speaks for another level (see `switching`). Earlier files lack the last five."""
 
     knots: Floats
     gains: Floats
@@ -74,6 +77,7 @@ class Repairer:
     doubt: Floats = field(default_factory=lambda: np.empty(0))
     lent: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(N_CASES, dtype=bool))
     even: float = np.inf
+    weights: Floats = field(default_factory=lambda: np.empty(0))
 
     def check_state(self) -> None:
         """A row of gains per case, a column per knot; a stretch for each way to change a cell and class of loss."""
@@ -88,6 +92,10 @@ class Repairer:
             raise ModelFileError(
                 f"The model file's intervals have shapes {self.stretch.shape} and {self.doubt.shape}; "
                 f"{shape} and {shape[1:]} are needed."
+            )
+        if self.weights.shape not in ((len(BAYES),), (0,)):
+            raise ModelFileError(
+                f"The model file weighs {self.weights.shape} terms of a category; {len(BAYES)} are needed."
             )
 
     def with_intervals(self, intervals: Intervals) -> Repairer:
@@ -106,13 +114,28 @@ class Repairer:
         way = np.where(missing, FILLED, np.where(doubted, DOUBTED, replaced))
         return self.reach * self.stretch[way, loss[:, None]]
 
-    def odd(self, suspect: NDArray[np.bool_], p_values: Floats, gain: Floats) -> NDArray[np.bool_]:
-        """Cells of flagged rows that may be changed, by their p-values and how far they would be moved."""
-        return suspect | (p_values <= RARE) | self.wrong(gain)
+    def odd(self, suspect: NDArray[np.bool_], p_values: Floats, sure: Floats) -> NDArray[np.bool_]:
+        """Cells of flagged rows that may be changed, by their p-values and how likely they are wrong."""
+        return suspect | (p_values <= RARE) | self.wrong(sure)
 
-    def wrong(self, gain: Floats) -> NDArray[np.bool_]:
-        """Numbers that are rather wrong than right, as such numbers were in rehearsal."""
-        return gain >= self.even
+    def rivals(
+        self, codes: NDArray[np.int32], scores: Floats, context: Floats, levels: Floats, all_told: Floats, layout: Layout,
+        offsets: Ints,
+    ) -> tuple[NDArray[np.int32], Floats]:  # fmt: skip
+        """The likeliest other level of every category cell, and the log odds that speak for it; scores, context (n, p)."""
+        at = layout.category_cells
+        if not self.weights.size:
+            return rivals(codes, scores[:, at], levels, offsets)
+        other, parts = terms(codes, scores, context[:, at], levels, all_told, offsets)
+        return other, log_odds(parts, self.weights)
+
+    def surety(self, odds: Floats) -> Floats:
+        """How likely categories are wrong, by the log odds that another level is right; 0 for files without weights."""
+        return 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0))) if self.weights.size else np.zeros(odds.shape)
+
+    def wrong(self, sure: Floats) -> NDArray[np.bool_]:
+        """Cells that are rather wrong than right, as such cells were in rehearsal: by a number's g, a category's odds."""
+        return sure >= self.even
 
     def gain(self, offer: Offer) -> Floats:
         """How far to move, 0 .. 1; 0 means leave alone."""
