@@ -41,14 +41,14 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goldseam._frames import Frame, open_frame
+from goldseam._frames import Frame, is_table, open_frame, refuse_masked
 from goldseam.errors import InputError, MissingColumnError, ParameterError, SchemaError
 from goldseam.schema import (
     MISSING,
@@ -65,7 +65,7 @@ from goldseam.schema import (
     weighted_quantile,
 )
 
-__all__ = ["Table", "learn_schema"]
+__all__ = ["Table", "batches_of", "learn_schema", "named_numbers", "refuse_masked"]
 
 Weights = NDArray[np.float64]
 Constant = Literal["passthrough", "number"]
@@ -154,6 +154,24 @@ class Table:
             place = self.names.index(column.name)
             columns[place] = self.frame.written(place, rows, _new_values(schema, position, blocks, rows), column.kind)
         return self.frame.replaced(columns)
+
+
+def named_numbers(names: Sequence[str], values: NDArray[np.float64]) -> Any:
+    """Numbers as a dataframe with these names, for estimators that were fitted on one; pandas if it is there."""
+    try:
+        import pandas as library
+    except ImportError:
+        import polars as library
+    return library.DataFrame({name: values[:, j] for j, name in enumerate(names)})
+
+
+def batches_of(tables: Iterable[Any]) -> Iterable[Any]:
+    """The batches of a table, after a look whether they are batches and not one table."""
+    if is_table(tables) or isinstance(tables, (str, Mapping)) or not isinstance(tables, Iterable):
+        raise InputError(
+            f"Batches must be an iterable of tables, but they are one {type(tables).__name__!r}. Hint: [table]."
+        )
+    return tables
 
 
 def _whole(value: float) -> str:
@@ -402,7 +420,8 @@ def _new_values(schema: Schema, position: int, blocks: Blocks, rows: NDArray[np.
 
 
 def _markers(missing_values: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(missing_values, str) or not all(isinstance(value, str) for value in missing_values):
+    listed = isinstance(missing_values, Iterable) and not isinstance(missing_values, str)
+    if not listed or not all(isinstance(value, str) for value in missing_values):
         raise ParameterError(
             f"missing_values must be a sequence of strings, but it is {missing_values!r}. Hint: missing_values=['n/a']."
         )

@@ -60,6 +60,14 @@ def test_wrong_requests_are_refused(plt: Any) -> None:
         BeforeAfterDisplay.from_restoration(samples.mixed(), columns=["age", "city"], ax=ax)
 
 
+def test_what_an_audit_measured_has_error_bars() -> None:
+    damage = [{"kind": "scale", "size": "", "coverage": 0.8, "interval_cells": 25}, {"kind": "noise", "coverage": None}]
+    audit = SimpleNamespace(to_dict=lambda: {"damage": damage})
+    display = CoverageDisplay.from_estimator(SimpleNamespace(audit_=audit, coverage=0.9))
+    assert display.sd_ == pytest.approx([0.06])
+    assert len(display.points_.lines[2]) == 1
+
+
 def test_names_are_not_read_as_formulas() -> None:
     column = samples.mixed().summary()["columns"][1] | {"name": r"$\frac{1}{$ <b>"}
     BeforeAfterDisplay([column]).plot().figure_.canvas.draw()
