@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from goldseam.mending import NO_CAUSE, Mended, Mender
-from goldseam.schema import MISSING, UNSEEN, Blocks, Schema
+from goldseam.schema import MISSING, UNSEEN, Blocks, Numbers, Schema
 from goldseam.seam import CAUSES
 from goldseam.separation.encoding import to_values
 from goldseam.tables import Table
@@ -133,7 +133,10 @@ def _path(mender: Mender, blocks: Blocks) -> tuple[Mapping[str, Any], ...]:
 
 
 def _observed(table: Table, row: int, schema: Schema, position: int, blocks: Blocks) -> Any:
-    """The cell as the model reads it; a level that it does not know as it stands in the table."""
+    """The cell as it stands in the table."""
+    cells = table.cells(schema.names[position], schema.missing_values)
+    if position in schema.number_positions and isinstance(cells, Numbers):
+        return _known(cells.values[row])
     if position in schema.category_positions and blocks.codes[0, schema.category_positions.index(position)] == UNSEEN:
         return table.texts(schema.names[position], np.array([row]), schema.missing_values)[0]
     return _value(schema, position, blocks)

@@ -19,6 +19,8 @@ __all__ = ["SOURCES", "check_columns", "check_folds", "check_levels", "check_row
 
 WHOLE: Final = (int, np.integer)
 NUMBER: Final = (int, float, np.integer, np.floating)
+LARGEST: Final = 1e150
+NARROWEST: Final = 1e-300
 SOURCES: Final = ("conditional", "boosted", "field", "tree")
 
 
@@ -54,6 +56,7 @@ def check_settings(restorer: Any) -> None:
 
 def check_columns(restorer: Any, schema: Schema) -> None:
     """Settings that name columns or count them, once the columns are known."""
+    _check_ranges(schema)
     names = [schema.names[i] for i in schema.modelled_positions]
     if restorer.groups is not None:
         group_order(restorer.groups, names)
@@ -132,6 +135,17 @@ def check_folds(n_folds: Any, n_rows: int) -> int:
 
 
 # --- one setting each ---------------------------------------------------------------------------------------------------
+
+
+def _check_ranges(schema: Schema) -> None:
+    """Squares of what is learnt must be numbers, and so must the inverse of its range."""
+    for column in schema.numbers:
+        largest, span = max(abs(column.low), abs(column.high)), column.high - column.low
+        if largest > LARGEST or 0.0 < span < NARROWEST:
+            raise InputError(
+                f"Column {column.name!r} of the reference must stay below {LARGEST:g} and span at least {NARROWEST:g}; it goes "
+                f"from {column.low:g} to {column.high:g}. Hint: give it in another unit."
+            )
 
 
 def _check_method(method: Any) -> None:

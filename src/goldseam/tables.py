@@ -34,6 +34,7 @@ with columns in new order   fine: columns are found by name
 with text for numbers       `SchemaError` with the first bad value and its row
 with an unseen category     code `UNSEEN`
 with an infinite number     `InputError` with column and row
+with an absurd number       read as a billion ranges outside; unchanged, it comes back as it came
 ==========================  =================================================================================
 """
 
@@ -43,7 +44,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,6 +69,7 @@ from goldseam.schema import (
 __all__ = ["Table", "batches_of", "learn_schema", "named_numbers", "refuse_masked"]
 
 Weights = NDArray[np.float64]
+REACH: Final = 1e9
 Constant = Literal["passthrough", "number"]
 
 
@@ -142,7 +144,8 @@ class Table:
 
         `changed` is boolean, one column per column of the schema. Integers are rounded into their dtype's range,
         categories written as their level. NaN or `MISSING` in a changed cell writes a missing one; only then may a
-        dtype change, where it cannot hold that (numpy integers become floats).
+        dtype change, where it cannot hold that (numpy integers become floats). A categorical gains a level only where a
+        changed cell takes one that its dtype lacks.
         """
         _check_shapes(self, schema, blocks, changed)
         if not changed.any():
@@ -363,7 +366,15 @@ def _sorted(observed: NDArray[np.int64], labels: tuple[Any, ...]) -> NDArray[np.
 def _encoded_numbers(column: Column, cells: Cells) -> NDArray[np.float64]:
     numbers = _as_numbers(column, cells)
     _check_finite(column.name, numbers)
-    return numbers.values
+    return _within_reach(column, numbers.values)
+
+
+def _within_reach(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers a billion ranges outside the reference are read as that far: farther says no more, and squares overflow."""
+    span = REACH * max(column.high - column.low, column.scale)
+    if not np.isfinite(span):  # nothing was observed, or the range itself fills float64
+        return values
+    return np.clip(values, column.low - span, column.high + span)
 
 
 def _as_numbers(column: Column, cells: Cells) -> Numbers:

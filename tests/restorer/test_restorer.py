@@ -517,3 +517,52 @@ def test_masked_arrays_are_refused(dtype: Any) -> None:
     for use in (model.restore, model.transform, Restorer(**FAST).fit):
         with pytest.raises(InputError, match=r"Masked arrays are not read; 1 cells .* Hint: array.astype"):
             use(table)
+
+
+@pytest.mark.parametrize("value", [1e9, 1e20, 1e160, -1.7e308])
+def test_absurd_numbers_are_mended_as_large_ones_are(restorer: Restorer, value: float) -> None:
+    table = CLEAN.iloc[:40].copy()
+    table.loc[3, "x3"] = value
+    result = restorer.restore(table)
+    assert abs(result.table.loc[3, "x3"] - CLEAN.loc[3, "x3"]) < 1.0
+    lines = result.seam.to_polars().filter(pl.col("row") == 3)
+    large = restorer.restore(table.assign(x3=table["x3"].clip(-1e6, 1e6))).seam.to_polars().filter(pl.col("row") == 3)
+    assert lines.select("column", "cause").rows() == large.select("column", "cause").rows()
+    assert float(lines.filter(pl.col("column") == "x3")["observed"][0]) == value
+    why = restorer.explain(table, 3)
+    assert next(c for c in why.cells if c["column"] == "x3")["observed"] == value
+    pd.testing.assert_frame_equal(result.undo(), table, check_exact=True)
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300, 1e-310])
+def test_columns_at_the_ends_of_float64_are_refused(scale: float) -> None:
+    with pytest.raises(
+        InputError, match=r"Column 'x3' .* below 1e\+150 and span at least 1e-300; it goes from .* Hint"
+    ):
+        Restorer(**FAST).fit(REFERENCE.assign(x3=REFERENCE["x3"] * scale))
+    for fine in (1e140, 1e-290):
+        model = Restorer(**FAST).fit(REFERENCE.assign(x3=REFERENCE["x3"] * fine))
+        mended = model.restore(damaged(CLEAN.assign(x3=CLEAN["x3"] * fine))[0]).table
+        assert np.isfinite(mended.select_dtypes("number").to_numpy()).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_categorical_gains_a_level_only_for_a_repair_that_needs_it(restorer: Restorer, library: str) -> None:
+    table = CLEAN[CLEAN["side"] != "middle"].head(40).reset_index(drop=True)
+    table["side"] = pd.Categorical(table["side"].astype(str), ["left", "right"])
+    table.loc[3, "x3"] = 40.0
+    incoming: Any = table
+    if library != "pandas":
+        incoming = pl.from_pandas(table).with_columns(pl.col("side").cast(pl.Enum(["left", "right"])))
+        incoming = incoming.to_arrow() if library == "pyarrow" else incoming
+    result = restorer.restore(incoming)
+    middle = "middle" in {line["restored"] for line in result.seam if line["column"] == "side"}
+    assert not middle
+    assert result.changed.any()
+    if library == "pandas":
+        assert result.table["side"].dtype == table["side"].dtype
+    else:
+        before, after = (
+            part.schema if library == "polars" else part.schema.field("side") for part in (incoming, result.table)
+        )
+        assert before == after
