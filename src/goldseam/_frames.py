@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from goldseam.errors import InputError
 from goldseam.schema import MISSING, Cells, Form, Kind, Labels, Numbers, Opaque
 
-__all__ = ["ArrayFrame", "DataFrame", "Frame", "open_frame"]
+__all__ = ["ArrayFrame", "DataFrame", "Frame", "is_table", "open_frame", "refuse_masked"]
 
 Rows = NDArray[np.int64]
 _NO_VALUE = ("NAType", "NaTType")  # pandas.NA and NaT, by name: pandas need not be installed
@@ -41,8 +41,23 @@ class Frame(Protocol):
         """The native table with some columns exchanged, the others untouched."""
 
 
+def is_table(table: Any) -> bool:
+    """Whether this is one table of a supported library."""
+    return nw.dependencies.is_into_dataframe(table) or (isinstance(table, np.ndarray) and table.ndim < 3)
+
+
+def refuse_masked(table: Any) -> None:
+    """Masked cells would be uncovered on the way: numpy's functions look at the values beneath."""
+    if isinstance(table, np.ma.MaskedArray) and np.ma.getmaskarray(table).any():
+        raise InputError(
+            f"Masked arrays are not read; {int(np.ma.getmaskarray(table).sum())} cells of the table are masked. "
+            "Hint: array.astype(float).filled(numpy.nan) marks them as missing."
+        )
+
+
 def open_frame(table: Any) -> Frame:
     """The frame for a table of any supported library."""
+    refuse_masked(table)
     if isinstance(table, np.ndarray):
         return ArrayFrame(table)
     if nw.dependencies.is_into_dataframe(table):

@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 from sklearn.impute import KNNImputer
 
 from goldseam.corruption.protocols import PEER_KINDS, peer_protocol
+from goldseam.sampling import LEAST_AUDITED
 from goldseam.schema import MISSING, Blocks, Schema
 
-__all__ = ["Audit", "Outcome", "audit", "quality"]
+__all__ = ["Audit", "Outcome", "audit", "not_audited", "quality"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -73,6 +74,7 @@ class Audit:
     sources: tuple[Mapping[str, Any], ...] = ()
     rows: tuple[tuple[str, int], ...] = ()
     promises: tuple[Mapping[str, Any], ...] = ()
+    asked: bool = True
 
     @property
     def cannot_see(self) -> tuple[str, ...]:
@@ -86,8 +88,8 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """A plain dict that JSON can hold."""
         return {
-            "damage": [dict(row) for row in self.damage],
-            "columns": [dict(row) for row in self.columns],
+            "damage": [_without_nan(row) for row in self.damage],
+            "columns": [_without_nan(row) for row in self.columns],
             "cannot_see": list(self.cannot_see),
             "sources": [dict(row) for row in self.sources],
             "rows": dict(self.rows),
@@ -96,8 +98,10 @@ class Audit:
 
     def __str__(self) -> str:
         rows = dict(self.rows)
+        if not self.damage:
+            return "\n".join([not_audited(rows) if self.asked else "Not audited: audit=False.", *_distrusted(rows)])
         lines = [f"Audit on {rows.get('audited', 0)} held-out reference rows, damaged on purpose"]
-        lines += ["", *_text_table(self.damage, _DAMAGE_TITLES)]
+        lines += [*_distrusted(rows), "", *_text_table(self.damage, _DAMAGE_TITLES)]
         if self.columns:
             worst = sorted(self.columns, key=lambda row: row["restorable"])
             lines += ["", "Share of a column's spread that a repair explains when the cell is gone:"]
@@ -122,6 +126,26 @@ _DAMAGE_TITLES: Final = {
     "column_mean": "column mean",
     "knn": "kNN",
 }
+
+
+def not_audited(rows: Mapping[str, int]) -> str:
+    """That the reference is too small to be audited."""
+    got = rows.get("reference", 0) - rows.get("distrusted", 0)
+    return (
+        f"Not audited: {got} reference rows, at least {LEAST_AUDITED} are needed. "
+        "Hint: give more reference rows, or audit=False."
+    )
+
+
+def _distrusted(rows: Mapping[str, int]) -> list[str]:
+    if not rows.get("distrusted"):
+        return []
+    return [f"Distrusted and not learnt from: {rows['distrusted']} of {rows['reference']} reference rows."]
+
+
+def _without_nan(row: Mapping[str, Any]) -> dict[str, Any]:
+    """NaN, which JSON does not have, as None."""
+    return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in row.items()}
 
 
 def _text_table(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> list[str]:

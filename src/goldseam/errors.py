@@ -22,6 +22,9 @@ callers need not know this module.
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 __all__ = [
     "CalibrationWarning",
     "ConvergenceWarning",
@@ -35,6 +38,7 @@ __all__ = [
     "ModelFileError",
     "ParameterError",
     "SchemaError",
+    "warn",
 ]
 
 
@@ -87,3 +91,11 @@ class ConvergenceWarning(GoldseamWarning):
 
 class DataWarning(GoldseamWarning):
     """Data that are usable, but not as the user may think."""
+
+
+def warn(message: str, category: type[GoldseamWarning]) -> None:
+    """Warn at the line that called Goldseam, however deep inside it the reason was found."""
+    frame, level = sys._getframe().f_back, 2
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "goldseam":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -21,6 +21,7 @@ from goldseam.contamination import features
 from goldseam.errors import ParameterError
 from goldseam.evidence import Repairs
 from goldseam.schema import MISSING, Blocks, Schema
+from goldseam.tables import named_numbers
 
 __all__ = ["Outside", "fit_outside"]
 
@@ -47,13 +48,24 @@ class Outside:
             np.where(numbers, np.nan, blocks.numbers), np.where(codes, MISSING, blocks.codes).astype(np.int32)
         )
         seen = believed.numbers if self.plain else features(believed, self.schema)
-        out = np.asarray(self.imputer.transform(seen), dtype=np.float64)
+        out = self._transformed(seen)
         if out.shape != seen.shape or np.isnan(out).any():
             raise ParameterError(
                 f"The repairer {type(self.imputer).__name__} must fill every cell of a table of shape {seen.shape}; it "
                 f"returned shape {out.shape} with {int(np.isnan(out).sum())} gaps. Hint: keep_empty_features=True."
             )
         return self._decoded(out)
+
+    def _transformed(self, seen: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the imputer makes of the rows; one that was fitted on named columns sees them under their names, in its order."""
+        names = _names_of(self.imputer) if self.plain else None
+        if names is None:
+            return np.asarray(self.imputer.transform(seen), dtype=np.float64)
+        own = [column.name for column in self.schema.numbers]
+        order = np.array([own.index(name) for name in names])
+        frame = named_numbers(names, seen[:, order])
+        out = np.asarray(self.imputer.transform(frame), dtype=np.float64)
+        return out[:, np.argsort(order)] if out.shape == seen.shape else out
 
     def _decoded(self, out: NDArray[np.float64]) -> Blocks:
         m = len(self.schema.numbers)
@@ -120,6 +132,12 @@ def _columns(error: NDArray[np.float64], taken: Flags) -> list[tuple[NDArray[np.
     return [(error[:, j], taken[:, j] & ~np.isnan(error[:, j])) for j in range(error.shape[1])]
 
 
+def _names_of(imputer: Any) -> list[str] | None:
+    """The names of the columns an imputer was fitted on, if it was fitted on named ones."""
+    names = getattr(imputer, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
 def _check_fitted(imputer: Any, schema: Schema) -> None:
     if schema.categories:
         raise ParameterError(
@@ -131,4 +149,11 @@ def _check_fitted(imputer: Any, schema: Schema) -> None:
         raise ParameterError(
             f"The repairer was fitted on {expected} columns, but {len(schema.numbers)} are modelled. "
             "Hint: give it unfitted, clone(repairer)."
+        )
+    own = [column.name for column in schema.numbers]
+    names = _names_of(imputer)
+    if names is not None and set(names) != set(own):
+        raise ParameterError(
+            f"The repairer was fitted on column {min(set(names) - set(own))!r}, which is not among those modelled: "
+            f"{', '.join(own[:20])}. Hint: give it unfitted, clone(repairer)."
         )

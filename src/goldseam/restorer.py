@@ -11,7 +11,6 @@ What happens to a row, in order (each step is per row; see `Levels` for the two 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, Self
@@ -23,13 +22,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from goldseam import model_file
-from goldseam.audit import Audit, Outcome, audit
+from goldseam.audit import Audit, Outcome, audit, not_audited
 from goldseam.constraints import Constraints
 from goldseam.contamination import Belief, features, judge_each_other
 from goldseam.denoising import Damaged, Denoiser, TableNoise, fit_denoiser, given_noise, is_wide, surveyed_rows
 from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells, rehearsed_power
 from goldseam.engines.local import map_row_blocks, rows_per_block
-from goldseam.errors import CalibrationWarning, InputError, ParameterError
+from goldseam.errors import CalibrationWarning, InputError, ParameterError, warn
 from goldseam.evidence import Evidence, Prior, learn_evidence
 from goldseam.explanation import Explanation, explain_row
 from goldseam.field import learn_field
@@ -39,7 +38,8 @@ from goldseam.record import facts_of, histograms, promise, seam_of
 from goldseam.sampling import LEAST_ROWS, RowSample, check_reference, donor_reference, donor_rows, split_rows
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import Restoration
-from goldseam.tables import Table
+from goldseam.settings import check_columns, check_folds, check_levels, check_row, check_settings, group_order
+from goldseam.tables import Table, batches_of
 from goldseam.validation import fit_blocks, new_blocks
 from goldseam.witnesses import TreeWitness, fit_tree_witness
 
@@ -48,7 +48,6 @@ __all__ = ["Levels", "Restorer"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SOURCES: Final = ("conditional", "boosted", "field", "tree")
 EXPERTS: Final = {"Gaussian": "conditional", "Boosted": "boosted", "UnitSource": "field"}
 SCOPE: Final = "rows exchangeable with the reference; on average over reference and incoming rows"
 
@@ -62,6 +61,9 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         With `error_control="row"` the share of clean rows that may be flagged; with "fdr" the share of suspected cells
         that may in fact be fine.
     error_control : {"row", "fdr"}, default "row"
+        What `alarm_rate` limits. "row" flags rows one by one and suspects cells in flagged rows; "fdr" suspects cells, by a
+        threshold that belongs to the whole table, and flags rows that have one. `predict` and `decision_function` judge
+        every row alone: they take `alarm_rate` as a rate of rows in either case.
     method : "auto" or list of {"conditional", "boosted", "field", "tree"}, default "auto"
         Sources of evidence. "conditional" is the Gaussian expert, fast; "boosted" are boosted trees per column, slower,
         and worth it where columns depend on each other nonlinearly; "field" is the mixed field; "tree" is the attribute
@@ -75,7 +77,9 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         Overrules what is inferred, for example ``{"zip": "categorical"}``. Whole numbers with at most ten values are taken
         for codes of categories; where they count or rank something, declare them ``"integer"``.
     groups : mapping of name to columns, optional
-        Columns that fail together (the channels of a sensor); damage is expected in runs within groups.
+        Columns that fail together (the channels of a sensor): the columns of a group stand side by side, those of no group
+        follow in table order, and damage is expected in runs along that order. Runs do not stop at the end of a group. Not
+        together with `grid_shape`.
     grid_shape : (int, int), optional
         The columns are the pixels of a grid, row by row.
     reference : {"clean", "contaminated"}, default "clean"
@@ -85,6 +89,8 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     constraints : sequence of str
         What repairs must respect, for example ``["0 <= age <= 120", "total = net + tax"]``.
     policy : {"repair", "flag", "quarantine"} or mapping of column to one of them
+        What becomes of suspected cells: mended; only put on record; or their row is left as it came and counted as set aside.
+        Gaps are filled in any case.
     costs : float or mapping of column to float, optional
         How much worse a wrong repair is than a missed one; 9 asks for a probability of damage of 90 %.
     missing_values : sequence of str
@@ -101,8 +107,10 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         Damage held-out reference rows on purpose and measure what is found and mended.
     coverage : float, default 0.9
         Nominal coverage of the intervals of restored numbers.
-    n_jobs, random_state, verbose
+    n_jobs, random_state
         As in scikit-learn. Results do not depend on `n_jobs`.
+    verbose : int, default 0
+        1 prints a line per stage of `fit`.
 
     Attributes
     ----------
@@ -177,47 +185,49 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from a reference table what rows look like, calibrate, and audit."""
-        self._check_parameters()
+        check_settings(self)
         grid = self.grid_shape is not None  # pixels are numbers, constant ones too
         blocks, schema = fit_blocks(
-            self, X, kinds=self.kinds, max_levels=self.max_levels, missing_values=tuple(self.missing_values),
+            self, X, kinds=self.kinds, max_levels=self.max_levels, missing_values=self.missing_values,
             small_integers=0 if grid else 10, declared_numbers=True, constant="number" if grid else "passthrough",
         )  # fmt: skip
+        check_columns(self, schema)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return self._fit_rows(blocks, schema, rng)
 
     def _fit_rows(self, blocks: Blocks, schema: Schema, rng: np.random.Generator) -> Self:
         check_reference(blocks, schema)
+        start = time.perf_counter()
         self.schema_ = schema
         belief = self._belief(blocks, rng)
         self.reference_trust_ = belief.trust
         fitting, calibration, held_out = split_rows(np.flatnonzero(belief.used), rng, self.audit)
         fitting, held_out = (part[belief.sure[part]] for part in (fitting, held_out))
+        distrusted = int((~belief.sure).sum())
+        self._say(f"{len(blocks)} reference rows, {distrusted} distrusted, {fitting.size} to learn from", start)
         self.mender_ = self._learn(blocks, schema, fitting, calibration, belief.damaged, rng)
+        self._say(f"learnt by {', '.join(self._sources())}; calibrated on {calibration.size} rows", start)
         self.reference_rows_ = fitting[donor_rows(fitting.size)]
         self.histograms_ = histograms(blocks.take(fitting), schema)
         self.offset_ = -_row_threshold(self.mender_.evidence, self.alarm_rate)
         self.row_counts_ = {
             "reference": len(blocks), "fit": fitting.size, "calibration": calibration.size,
-            "audited": held_out.size, "distrusted": int((~belief.sure).sum()),
+            "audited": held_out.size, "distrusted": distrusted,
         }  # fmt: skip
         self.audit_ = self._audited(blocks, fitting, held_out, rng)
+        self._say(f"audited on {held_out.size} rows", start)
         self.fingerprint_ = model_file.fingerprint(replace(self.mender_, outside=None))
         return self
 
-    def _check_parameters(self) -> None:
-        _in_open_interval("alarm_rate", self.alarm_rate)
-        _in_open_interval("coverage", self.coverage)
-        _one_of("error_control", self.error_control, ("row", "fdr"))
-        _one_of("reference", self.reference, ("clean", "contaminated"))
-        for name in [] if self.method == "auto" else self.method:
-            _one_of("method", name, SOURCES)
-        if self.method != "auto" and not set(self.method) - {"tree"}:
-            raise ParameterError(
-                f"method needs at least one of 'conditional', 'boosted', 'field' besides the tree; got {self.method!r}."
-            )
-        if not isinstance(self.denoise, Mapping):
-            _one_of("denoise", self.denoise, ("auto", False))
+    def _sources(self) -> list[str]:
+        """The sources of evidence that were kept, by the names that `method` has for them."""
+        evidence = self.mender_.evidence
+        experts = [type(one).__name__ for one in evidence.sources]
+        return [*(EXPERTS.get(name, name) for name in experts), *("tree" for _ in evidence.statements)]
+
+    def _say(self, what: str, start: float) -> None:
+        if self.verbose:
+            print(f"restorer: {what} ({time.perf_counter() - start:.1f} s)")
 
     def _learn(
         self,
@@ -240,7 +250,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         )  # fmt: skip
         fine = fit_fine_cells(practice)
         if self.error_control == "fdr" and rehearsed_power(fine, practice, self.alarm_rate) == 0.0:
-            warnings.warn(_shows_nothing(self.alarm_rate, len(rest)), CalibrationWarning, stacklevel=4)
+            warn(_shows_nothing(self.alarm_rate, len(rest)), CalibrationWarning)
         outside = None
         if self.repairer is not None:
             outside = fit_outside(self.repairer, reference, rest, schema, self.coverage, own[2])
@@ -267,7 +277,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def _prior(self, schema: Schema) -> Prior:
         names = [schema.names[i] for i in schema.modelled_positions]
         if self.groups is not None:
-            return Prior(order=tuple(_group_order(self.groups, names)))
+            return Prior(order=tuple(group_order(self.groups, names)))
         return Prior(grid=None if self.grid_shape is None else tuple(self.grid_shape))
 
     def _belief(self, blocks: Blocks, rng: np.random.Generator) -> Belief:
@@ -288,7 +298,9 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         """What was promised and what was measured on rows that neither fit nor calibration saw."""
         counts = tuple(self.row_counts_.items())
         if not held_out.size:
-            return Audit(rows=counts)
+            if self.audit:
+                warn(not_audited(self.row_counts_), CalibrationWarning)
+            return Audit(rows=counts, asked=bool(self.audit))
         clean = blocks.take(held_out)
         lines, columns = audit(self._outcome, clean, blocks.take(fitting), self.schema_, rng)
         sources = tuple(self._accounts(clean))
@@ -359,7 +371,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
             )
         first_row = 0
         levels = self._levels_of([]) if levels is None else levels
-        for table in tables:
+        for table in batches_of(tables):
             result = self.restore(table, levels=levels, first_row=first_row)
             first_row += result.incoming.n_rows
             yield result
@@ -367,7 +379,7 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
     def survey(self, tables: Iterable[Any]) -> Levels:
         """The levels of a table that comes in batches: what cannot be known from one row alone."""
         check_is_fitted(self)
-        encoded = (Table.read(table, self.missing_values).encode(self.schema_) for table in tables)
+        encoded = (Table.read(table, self.missing_values).encode(self.schema_) for table in batches_of(tables))
         return self._levels_of(encoded, noise=True)
 
     def fit_restore(self, X: Any, *, n_folds: int = 5) -> Restoration:
@@ -375,8 +387,9 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
 
         Afterwards the restorer itself is fitted on the whole table.
         """
-        self._check_parameters()
+        check_settings(self)
         table = Table.read(X, self.missing_values)
+        n_folds = check_folds(n_folds, table.n_rows)
         self.fit(X)
         blocks = table.encode(self.schema_)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -424,9 +437,13 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         incoming = Table.read(table, self.missing_values)
         blocks = incoming.encode(self.schema_)
-        levels = self._levels_of([blocks], noise=True) if levels is None else levels
+        levels = self._levels_for(blocks, levels)
         mended = self._mended(blocks, levels)
         return self._restoration(incoming, mended, levels, first_row, repair=repair)
+
+    def _levels_for(self, blocks: Blocks, levels: Levels | None) -> Levels:
+        """The levels given, or else those of the rows themselves."""
+        return self._levels_of([blocks], noise=True) if levels is None else check_levels(levels, self)
 
     def _mended(self, blocks: Blocks, levels: Levels) -> Mended:
         mend = self.mender_.for_table(levels)
@@ -531,14 +548,19 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         """1 for rows that are believed, -1 for those that are flagged at the alarm rate."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def explain(self, table: Any, row: int) -> Explanation:
-        """Why one row of a table was, or was not, flagged: its cells beside what the others make of them."""
+    def explain(self, table: Any, row: int, *, levels: Levels | None = None) -> Explanation:
+        """Why one row of a table was, or was not, flagged: its cells beside what the others make of them.
+
+        It judges as `restore` does: by the levels of the whole table, or by those given.
+        """
         check_is_fitted(self)
         incoming = Table.read(table, self.missing_values)
-        if not 0 <= row < incoming.n_rows:
-            raise InputError(f"Row {row} was asked for, but the table has rows 0 to {incoming.n_rows - 1}.")
-        blocks = incoming.encode(self.schema_).take(slice(row, row + 1))
-        return explain_row(self.mender_, self.schema_, blocks, row, self.alarm_rate, self.reference_rows_)
+        row = check_row(row, incoming.n_rows)
+        blocks = incoming.encode(self.schema_)
+        levels = self._levels_for(blocks, levels)
+        one = blocks.take(slice(row, row + 1))
+        mended = self.mender_.for_table(levels)(one).with_donors(self.reference_rows_)
+        return explain_row(self.mender_, incoming, one, row, mended, self.alarm_rate, levels.cell_p_value)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The columns of the reference, in order."""
@@ -559,34 +581,6 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
 
 
 # --- small parts --------------------------------------------------------------------------------------------------------
-
-
-def _in_open_interval(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ParameterError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
-
-
-def _one_of(name: str, value: object, allowed: Sequence[object]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-
-
-def _group_order(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[int]:
-    """Modelled columns with those of a group side by side; the rest follows in table order."""
-    seen: dict[str, str] = {}
-    for group, columns in groups.items():
-        for name in columns:
-            if name not in names:
-                raise ParameterError(
-                    f"Group {group!r} names column {name!r}, which is not modelled. Hint: modelled are {', '.join(names[:20])}."
-                )
-            if name in seen:
-                raise ParameterError(
-                    f"Column {name!r} is in two groups, {seen[name]!r} and {group!r}; groups must not overlap."
-                )
-            seen[name] = group
-    ordered = [*seen, *(name for name in names if name not in seen)]
-    return [names.index(name) for name in ordered]
 
 
 def _row_threshold(evidence: Evidence, alarm_rate: float) -> float:

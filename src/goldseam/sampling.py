@@ -21,6 +21,7 @@ LEAST_ROWS: Final = 10
 CALIBRATION_SHARE: Final = 0.25
 AUDIT_SHARE: Final = 0.1
 LEAST_AUDIT: Final = 40
+LEAST_AUDITED: Final = 5 * LEAST_AUDIT  # reference rows, of which some can be spared
 MOST_AUDIT: Final = 400
 MOST_DONORS: Final = 2000
 MOST_CALIBRATION: Final = 2000
@@ -43,7 +44,7 @@ def split_rows(rows: Ints, rng: np.random.Generator, audited: bool) -> tuple[Int
     order = rng.permutation(rows)
     n_calibration = int(np.clip(round(CALIBRATION_SHARE * rows.size), min(20, rows.size // 2), MOST_CALIBRATION))
     n_audit = int(np.clip(round(AUDIT_SHARE * rows.size), LEAST_AUDIT, MOST_AUDIT))
-    n_audit = n_audit if audited and rows.size >= 5 * LEAST_AUDIT else 0
+    n_audit = n_audit if audited and rows.size >= LEAST_AUDITED else 0
     held_out = order[n_calibration : n_calibration + n_audit]
     return np.sort(order[n_calibration + n_audit :][:MOST_REFERENCE]), np.sort(order[:n_calibration]), np.sort(held_out)
 

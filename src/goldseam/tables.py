@@ -34,6 +34,7 @@ with columns in new order   fine: columns are found by name
 with text for numbers       `SchemaError` with the first bad value and its row
 with an unseen category     code `UNSEEN`
 with an infinite number     `InputError` with column and row
+with an absurd number       read as a billion ranges outside; unchanged, it comes back as it came
 ==========================  =================================================================================
 """
 
@@ -41,14 +42,14 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goldseam._frames import Frame, open_frame
+from goldseam._frames import Frame, is_table, open_frame, refuse_masked
 from goldseam.errors import InputError, MissingColumnError, ParameterError, SchemaError
 from goldseam.schema import (
     MISSING,
@@ -65,9 +66,10 @@ from goldseam.schema import (
     weighted_quantile,
 )
 
-__all__ = ["Table", "learn_schema"]
+__all__ = ["Table", "batches_of", "learn_schema", "named_numbers", "refuse_masked"]
 
 Weights = NDArray[np.float64]
+REACH: Final = 1e9
 Constant = Literal["passthrough", "number"]
 
 
@@ -142,7 +144,8 @@ class Table:
 
         `changed` is boolean, one column per column of the schema. Integers are rounded into their dtype's range,
         categories written as their level. NaN or `MISSING` in a changed cell writes a missing one; only then may a
-        dtype change, where it cannot hold that (numpy integers become floats).
+        dtype change, where it cannot hold that (numpy integers become floats). A categorical gains a level only where a
+        changed cell takes one that its dtype lacks.
         """
         _check_shapes(self, schema, blocks, changed)
         if not changed.any():
@@ -154,6 +157,24 @@ class Table:
             place = self.names.index(column.name)
             columns[place] = self.frame.written(place, rows, _new_values(schema, position, blocks, rows), column.kind)
         return self.frame.replaced(columns)
+
+
+def named_numbers(names: Sequence[str], values: NDArray[np.float64]) -> Any:
+    """Numbers as a dataframe with these names, for estimators that were fitted on one; pandas if it is there."""
+    try:
+        import pandas as library
+    except ImportError:
+        import polars as library
+    return library.DataFrame({name: values[:, j] for j, name in enumerate(names)})
+
+
+def batches_of(tables: Iterable[Any]) -> Iterable[Any]:
+    """The batches of a table, after a look whether they are batches and not one table."""
+    if is_table(tables) or isinstance(tables, (str, Mapping)) or not isinstance(tables, Iterable):
+        raise InputError(
+            f"Batches must be an iterable of tables, but they are one {type(tables).__name__!r}. Hint: [table]."
+        )
+    return tables
 
 
 def _whole(value: float) -> str:
@@ -345,7 +366,15 @@ def _sorted(observed: NDArray[np.int64], labels: tuple[Any, ...]) -> NDArray[np.
 def _encoded_numbers(column: Column, cells: Cells) -> NDArray[np.float64]:
     numbers = _as_numbers(column, cells)
     _check_finite(column.name, numbers)
-    return numbers.values
+    return _within_reach(column, numbers.values)
+
+
+def _within_reach(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers a billion ranges outside the reference are read as that far: farther says no more, and squares overflow."""
+    span = REACH * max(column.high - column.low, column.scale)
+    if not np.isfinite(span):  # nothing was observed, or the range itself fills float64
+        return values
+    return np.clip(values, column.low - span, column.high + span)
 
 
 def _as_numbers(column: Column, cells: Cells) -> Numbers:
@@ -402,7 +431,8 @@ def _new_values(schema: Schema, position: int, blocks: Blocks, rows: NDArray[np.
 
 
 def _markers(missing_values: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(missing_values, str) or not all(isinstance(value, str) for value in missing_values):
+    listed = isinstance(missing_values, Iterable) and not isinstance(missing_values, str)
+    if not listed or not all(isinstance(value, str) for value in missing_values):
         raise ParameterError(
             f"missing_values must be a sequence of strings, but it is {missing_values!r}. Hint: missing_values=['n/a']."
         )

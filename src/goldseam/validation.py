@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from goldseam.errors import InputError
 from goldseam.schema import Blocks, Schema
-from goldseam.tables import Constant, Table, learn_schema
+from goldseam.tables import Constant, Table, learn_schema, refuse_masked
 
 __all__ = ["fit_blocks", "new_blocks", "restored"]
 
@@ -84,6 +84,7 @@ def restored(estimator: Any, table: Table, schema: Schema, blocks: Blocks, chang
 
 def _checked(estimator: Any, X: Any, *, reset: bool, least_rows: int) -> Any:
     """Names and number of columns by scikit-learn's rules; what is no frame becomes a numpy array."""
+    refuse_masked(X)
     is_frame = nw.dependencies.is_into_dataframe(X)
     if is_frame and len(X) < least_rows:
         raise InputError(

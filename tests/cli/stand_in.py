@@ -79,7 +79,7 @@ class StandIn:
     def restore(self, table: Any, levels: Any = None, first_row: int = 0) -> Restoration:
         return self._judged(table, first_row, "restore")
 
-    def explain(self, table: Any, row: int) -> Findings:
+    def explain(self, table: Any, row: int, levels: Any = None) -> Findings:
         found = self.check(table)
         return Findings(f"suspect: {', '.join(found.schema.names[j] for j in np.flatnonzero(found.suspect[row]))}")
 

@@ -157,3 +157,25 @@ def test_demo_tells_the_whole_story(tmp_path: Path) -> None:
         assert part in out.out
     assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
     assert json.loads((tmp_path / "demo" / "restored.run" / "run.json").read_text())["counts"]["rows"] == 169
+
+
+def test_a_row_is_explained_as_it_is_restored(work: Path, tmp_path: Path, capsys: Any) -> None:
+    row = int((pl.read_csv(work / "damaged.csv")["x1"] == 77.0).arg_true()[0])
+    fit = (
+        "fit",
+        work / "reference.csv",
+        "-o",
+        tmp_path / "fdr.seam",
+        "--key",
+        "id",
+        "--method",
+        "conditional",
+        "--no-audit",
+    )
+    assert call(capsys, *fit, "--error-control", "fdr", "--alarm-rate", "0.2").code == 0
+    out = call(capsys, "explain", work / "damaged.csv", "-m", tmp_path / "fdr.seam", "--row", str(row), "--json")
+    assert out.code == 0, out.err
+    assert out.json["row"] == row
+    assert out.json["flagged"]
+    assert out.json["cell_limit"] > 0
+    assert next(cell for cell in out.json["cells"] if cell["column"] == "x1")["cause"] == "corrupt"

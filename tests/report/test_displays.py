@@ -11,7 +11,9 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from goldseam.audit import Audit
 from goldseam.errors import InputError, MissingDependencyError
+from goldseam.report.displays.audit import AuditDisplay
 from goldseam.report.displays.before_after import BeforeAfterDisplay
 from goldseam.report.displays.cell_map import CellMapDisplay
 from goldseam.report.displays.coverage import CoverageDisplay
@@ -58,6 +60,40 @@ def test_wrong_requests_are_refused(plt: Any) -> None:
     _, ax = plt.subplots()
     with pytest.raises(InputError, match="2 columns need as many axes, but got 1"):
         BeforeAfterDisplay.from_restoration(samples.mixed(), columns=["age", "city"], ax=ax)
+
+
+def test_what_an_audit_measured_has_error_bars() -> None:
+    damage = [{"kind": "scale", "size": "", "coverage": 0.8, "interval_cells": 25}, {"kind": "noise", "coverage": None}]
+    audit = SimpleNamespace(to_dict=lambda: {"damage": damage})
+    display = CoverageDisplay.from_estimator(SimpleNamespace(audit_=audit, coverage=0.9))
+    assert display.sd_ == pytest.approx([0.06])
+    assert len(display.points_.lines[2]) == 1
+
+
+def test_an_audit_is_drawn_by_kind_and_by_column(plt: Any) -> None:
+    damage = [
+        {"kind": "scale", "found": 0.9, "localised": 0.8, "restored": -3.0},
+        {"kind": "noise", "found": 0.2, "localised": None, "restored": None},
+    ]
+    columns = [{"name": f"c{i}", "restorable": i / 30} for i in range(30)] + [{"name": "flat", "restorable": None}]
+    audit = SimpleNamespace(to_dict=lambda: {"damage": damage, "columns": columns})
+    display = AuditDisplay.from_estimator(SimpleNamespace(audit_=audit))
+    widths = {name: [bar.get_width() for bar in bars] for name, bars in display.bars_.items()}
+    assert widths["found"] == [0.9, 0.2]
+    assert widths["localised"] == [0.8, 0.0]
+    assert widths["restored"] == [-0.25, 0.0]
+    shown = [*range(29, 19, -1), *range(9, -1, -1)]
+    assert widths["columns"] == [i / 30 for i in shown]
+    assert [label.get_text() for label in display.ax_[1].get_yticklabels()] == [f"c{i}" for i in shown]
+    display.figure_.canvas.draw()
+
+
+def test_what_was_not_audited_is_not_drawn(plt: Any) -> None:
+    with pytest.raises(InputError, match=r"There is no audit to draw\. Not audited: audit=False"):
+        AuditDisplay.from_estimator(SimpleNamespace(audit_=Audit(asked=False)))
+    _, ax = plt.subplots()
+    with pytest.raises(InputError, match="into two axes; got 1"):
+        AuditDisplay([]).plot(ax=ax)
 
 
 def test_names_are_not_read_as_formulas() -> None:

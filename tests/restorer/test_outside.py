@@ -62,3 +62,17 @@ def test_bad_repairers_are_refused(tmp_path: Path) -> None:
     with pytest.raises((ParameterError, ModelFileError), match="SimpleImputer"):
         model.save(tmp_path / "model.seam")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_fitted_imputer_sees_its_columns_by_name() -> None:
+    means = REFERENCE[NUMBERS].mean()
+    fitted = SimpleImputer().fit(REFERENCE[NUMBERS[::-1]])
+    model = Restorer(**FAST, repairer=fitted, denoise=False).fit(REFERENCE[NUMBERS])
+    table = CLEAN[NUMBERS].copy()
+    table.loc[3, "x1"] = table.loc[4, "x4"] = np.nan
+    filled = model.restore(table).table
+    assert filled.loc[3, "x1"] == pytest.approx(means["x1"], abs=1e-9)
+    assert filled.loc[4, "x4"] == pytest.approx(means["x4"], abs=1e-9)
+    other = SimpleImputer().fit(REFERENCE[NUMBERS].rename(columns={"x4": "y"}))
+    with pytest.raises(ParameterError, match="fitted on column 'y', which is not among those modelled: x1, x2, x3, x4"):
+        Restorer(**FAST, repairer=other).fit(REFERENCE[NUMBERS])

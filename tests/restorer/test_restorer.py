@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -442,3 +443,141 @@ def test_forests_that_lead_outside_do_not_reach_the_kernels(name: str, value: An
     hostile = replace(forest, **{name: value})
     with pytest.raises(ModelFileError, match=says):
         hostile.check_state()
+
+
+def explained_causes(model: Restorer, table: pd.DataFrame, row: int) -> dict[str, str]:
+    return {c["column"]: c["cause"] for c in model.explain(table, row).to_dict()["cells"] if c["cause"]}
+
+
+@pytest.mark.parametrize(
+    "settings", [{"error_control": "fdr", "alarm_rate": 0.2}, {"denoise": {"x1": 0.5, "x3": 0.5}, "alarm_rate": 0.1}]
+)
+def test_explain_says_what_restore_does(settings: dict[str, Any]) -> None:
+    model = Restorer(**{**FAST, **settings}).fit(REFERENCE)
+    table, _ = damaged(CLEAN.iloc[:60].reset_index(drop=True))
+    result = model.restore(table)
+    lines = result.seam.to_polars()
+    for row in range(6):
+        mine = lines.filter(pl.col("row") == row)
+        assert explained_causes(model, table, row) == dict(zip(mine["column"], mine["cause"], strict=True))
+        one = model.explain(table, row)
+        if settings.get("error_control") == "fdr":
+            assert one.flagged == result.suspect[row].any()
+            assert f"cells with p up to {one.cell_limit:.3g} are suspect" in str(one)
+    assert lines.filter(pl.col("row") < 6).height > 0
+
+
+def test_explain_shows_levels_never_seen_and_the_oddest_segment() -> None:
+    model = Restorer(**{**FAST, "method": ["conditional", "tree"]}).fit(REFERENCE)
+    table = CLEAN.copy()
+    table.loc[5, ["x1", "x2", "x3"]] = [25.0, 20.0, -30.0]
+    table.loc[5, "band"] = "purple"
+    why = model.explain(table, np.int64(5))
+    report = why.to_dict()
+    assert type(report["row"]) is int
+    assert next(c for c in report["cells"] if c["column"] == "band")["observed"] == "purple"
+    assert "band: 'purple' (never in the reference)" in str(why)
+    assert report["path"][0]["columns"] == [name for name in REFERENCE.columns if name != "when"]
+    assert set(report["path"][-1]["columns"]) <= {"x1", "x2", "x3", "count"}
+    assert report["path"][-1]["p_value"] <= report["path"][0]["p_value"]
+    assert "Oddest segment by the tree: x1 .. side (p =" in str(why)
+    assert Restorer(**FAST).fit(REFERENCE).explain(table, 5).path == ()
+
+
+def test_an_audit_that_was_skipped_says_so() -> None:
+    with pytest.warns(
+        CalibrationWarning, match="150 reference rows, at least 200 are needed. Hint: give more"
+    ) as caught:
+        model = Restorer(**{**FAST, "audit": True}).fit(REFERENCE.iloc[:150])
+    assert caught[0].filename == __file__
+    assert str(model.audit_).startswith("Not audited: 150 reference rows, at least 200 are needed.")
+    assert str(Restorer(**FAST).fit(REFERENCE.iloc[:150]).audit_) == "Not audited: audit=False."
+
+
+def test_warnings_point_at_the_call() -> None:
+    with pytest.warns(CalibrationWarning, match="calibration rows cannot show") as caught:
+        Restorer(**FAST, alarm_rate=0.01).fit(REFERENCE.iloc[:60])
+    assert caught[0].filename == __file__
+
+
+def test_audits_of_numbers_hold_no_nan_and_count_distrusted_rows() -> None:
+    numbers = REFERENCE[["x1", "x2", "x3"]]
+    numbers = pd.concat([numbers, 9.0 * numbers.iloc[:20][::-1].reset_index(drop=True)])
+    model = Restorer(**{**FAST, "audit": True, "reference": "contaminated"}).fit(numbers)
+    report = model.audit_.to_dict()
+    assert report["damage"][0]["categories"] is None
+    assert "NaN" not in json.dumps(report)
+    n = model.row_counts_["distrusted"]
+    assert n > 0
+    assert f"Distrusted and not learnt from: {n} of 420 reference rows." in str(model.audit_)
+
+
+def test_verbose_says_what_fit_does(capsys: pytest.CaptureFixture[str]) -> None:
+    Restorer(**FAST).fit(REFERENCE)
+    assert capsys.readouterr().out == ""
+    Restorer(**FAST, verbose=1).fit(REFERENCE)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("restorer: 400 reference rows, 0 distrusted, 300 to learn from (")
+    assert lines[1].startswith("restorer: learnt by conditional; calibrated on 100 rows (")
+    assert lines[2].startswith("restorer: audited on 0 rows (")
+
+
+@pytest.mark.parametrize("dtype", [float, int, object])
+def test_masked_arrays_are_refused(dtype: Any) -> None:
+    table = np.ma.masked_array((10 * REFERENCE[["x1", "x2", "x3"]].to_numpy()).astype(dtype))
+    model = Restorer(**FAST).fit(np.asarray(table))
+    model.restore(table)
+    table[0, 1] = np.ma.masked
+    for use in (model.restore, model.transform, Restorer(**FAST).fit):
+        with pytest.raises(InputError, match=r"Masked arrays are not read; 1 cells .* Hint: array.astype"):
+            use(table)
+
+
+@pytest.mark.parametrize("value", [1e9, 1e20, 1e160, -1.7e308])
+def test_absurd_numbers_are_mended_as_large_ones_are(restorer: Restorer, value: float) -> None:
+    table = CLEAN.iloc[:40].copy()
+    table.loc[3, "x3"] = value
+    result = restorer.restore(table)
+    assert abs(result.table.loc[3, "x3"] - CLEAN.loc[3, "x3"]) < 1.0
+    lines = result.seam.to_polars().filter(pl.col("row") == 3)
+    large = restorer.restore(table.assign(x3=table["x3"].clip(-1e6, 1e6))).seam.to_polars().filter(pl.col("row") == 3)
+    assert lines.select("column", "cause").rows() == large.select("column", "cause").rows()
+    assert float(lines.filter(pl.col("column") == "x3")["observed"][0]) == value
+    why = restorer.explain(table, 3)
+    assert next(c for c in why.cells if c["column"] == "x3")["observed"] == value
+    pd.testing.assert_frame_equal(result.undo(), table, check_exact=True)
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300, 1e-310])
+def test_columns_at_the_ends_of_float64_are_refused(scale: float) -> None:
+    with pytest.raises(
+        InputError, match=r"Column 'x3' .* below 1e\+150 and span at least 1e-300; it goes from .* Hint"
+    ):
+        Restorer(**FAST).fit(REFERENCE.assign(x3=REFERENCE["x3"] * scale))
+    for fine in (1e140, 1e-290):
+        model = Restorer(**FAST).fit(REFERENCE.assign(x3=REFERENCE["x3"] * fine))
+        mended = model.restore(damaged(CLEAN.assign(x3=CLEAN["x3"] * fine))[0]).table
+        assert np.isfinite(mended.select_dtypes("number").to_numpy()).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_categorical_gains_a_level_only_for_a_repair_that_needs_it(restorer: Restorer, library: str) -> None:
+    table = CLEAN[CLEAN["side"] != "middle"].head(40).reset_index(drop=True)
+    table["side"] = pd.Categorical(table["side"].astype(str), ["left", "right"])
+    table.loc[3, "x3"] = 40.0
+    incoming: Any = table
+    if library != "pandas":
+        incoming = pl.from_pandas(table).with_columns(pl.col("side").cast(pl.Enum(["left", "right"])))
+        incoming = incoming.to_arrow() if library == "pyarrow" else incoming
+    result = restorer.restore(incoming)
+    middle = "middle" in {line["restored"] for line in result.seam if line["column"] == "side"}
+    assert not middle
+    assert result.changed.any()
+    if library == "pandas":
+        assert result.table["side"].dtype == table["side"].dtype
+    else:
+        before, after = (
+            part.schema if library == "polars" else part.schema.field("side") for part in (incoming, result.table)
+        )
+        assert before == after

@@ -6,7 +6,6 @@ reach. Whatever depends on the pool is cross-fitted: a calibration row is scored
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +19,7 @@ from goldseam.conditional.layout import Layout, layout_of
 from goldseam.conditional.marginals import Floats, Ints, Marginals, fit_marginals
 from goldseam.conditional.masking import draw_masks
 from goldseam.conditional.source import CellSource
-from goldseam.errors import CalibrationWarning, InputError, ParameterError
+from goldseam.errors import CalibrationWarning, InputError, ParameterError, warn
 from goldseam.evidence.calibration import Calibration, best_threshold
 from goldseam.evidence.doubt import as_many_as_clean, damage_probabilities, offset
 from goldseam.evidence.gains import Lesson, Offer
@@ -89,11 +88,10 @@ def learn_evidence(
             f"Calibration needs at least {LEAST_CALIBRATION} rows; got {len(calibration)}. Hint: give more reference rows."
         )
     if len(calibration) < 1.0 / alarm_rate - 1.0:
-        warnings.warn(
+        warn(
             f"{len(calibration)} calibration rows cannot show an alarm rate of {alarm_rate}; no row will be flagged. "
             f"Hint: give at least {int(np.ceil(1.0 / alarm_rate)) - 1}, or raise alarm_rate.",
             CalibrationWarning,
-            stacklevel=2,
         )
     layout = layout_of(schema)
     marginals = fit_marginals(reference, np.array([len(column.levels) for column in schema.categories], dtype=np.int64))

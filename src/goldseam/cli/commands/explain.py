@@ -34,6 +34,8 @@ def command(files: tuple[str, ...], model: str, row: int | None, key: tuple[str,
     from dataclasses import replace
 
     from goldseam.cli.cells import table_for
+    from goldseam.cli.delimited import Limits
+    from goldseam.cli.restoring import Job
     from goldseam.cli.session import load_restorer, opened
     from goldseam.errors import ParameterError
     from goldseam.summary import plain
@@ -44,7 +46,9 @@ def command(files: tuple[str, ...], model: str, row: int | None, key: tuple[str,
     with opened(files, options) as session:
         batch = _one_row(session, row, key)
         table, _ = table_for(batch, restorer.schema_, session.markers, options["on_bad_cell"])
-        explanation = replace(restorer.explain(table, row=0), row=batch.first_row)
+        job = Job(restorer, session.markers, options["on_bad_cell"])
+        job.survey(session.inputs, Limits())  # the row is judged as one of its table
+        explanation = replace(restorer.explain(table, row=0, levels=job.levels), row=batch.first_row)
         session.console.result(plain(explanation.to_dict()), str(explanation))
 
 
