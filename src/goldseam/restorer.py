@@ -24,16 +24,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from goldseam import model_file
 from goldseam.audit import Audit, Outcome, audit
+from goldseam.conditional.layout import check_lengths
 from goldseam.constraints import Constraints
 from goldseam.contamination import Belief, features, judge_each_other
 from goldseam.denoising import Damaged, Denoiser, TableNoise, fit_denoiser, given_noise, is_wide, surveyed_rows
 from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells, rehearsed_power
 from goldseam.engines.local import map_row_blocks, rows_per_block
-from goldseam.errors import CalibrationWarning, InputError, ParameterError
+from goldseam.errors import CalibrationWarning, InputError, ModelFileError, ParameterError
 from goldseam.evidence import Evidence, Prior, learn_evidence
 from goldseam.explanation import Explanation, explain_row
 from goldseam.field import learn_field
 from goldseam.mending import Levels, Mended, Mender, Policy, joined
+from goldseam.model_checks import check_attributes, check_indices
 from goldseam.outside import fit_outside
 from goldseam.record import facts_of, histograms, promise, seam_of
 from goldseam.sampling import LEAST_ROWS, RowSample, check_reference, donor_reference, donor_rows, split_rows
@@ -528,6 +530,20 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         """Write the model to a `.seam` file; `goldseam.load` reads it."""
         check_is_fitted(self)
         model_file.save(self, path)
+
+    def check_state(self) -> None:
+        """A model file whose parts do not belong together is refused."""
+        self._check_parameters()
+        if not hasattr(self, "mender_"):
+            return
+        check_attributes(
+            self, mender_=Mender, schema_=Schema, audit_=Audit, fingerprint_=str, offset_=float, n_features_in_=int,
+            reference_rows_=NDArray[np.int64], reference_trust_=NDArray[np.float64], histograms_=dict, row_counts_=dict,
+        )  # fmt: skip
+        check_lengths("reference rows", (len(self.mender_.reference),), self.reference_rows_)
+        check_indices("reference rows", self.reference_rows_, 0, self.row_counts_["reference"])
+        if self.schema_.to_dict() != self.mender_.schema.to_dict():
+            raise ModelFileError("The model file's restorer was learnt from another table than its schema says.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
