@@ -28,9 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 
+from goldseam.conditional.layout import check_lengths
 from goldseam.field import Field, gaussian_field, given_levels, learn_field
 from goldseam.field.levels import NoiseLevels
 from goldseam.field.noise import estimate_flips
+from goldseam.model_checks import check_indices
 from goldseam.schema import Blocks, Schema
 
 __all__ = [
@@ -152,6 +154,13 @@ class Denoiser:
     clean_votes: Floats
     natural: int
     flip_floor: float
+
+    def check_state(self) -> None:
+        """A share per level of noise, a vote per story and row; a file that has others is refused."""
+        levels = len(SIGMAS)
+        check_lengths("shares of noise", (levels,), self.clean, self.half)
+        check_lengths("votes of clean rows", (max(len(self.clean_votes), 2), 1 + levels), self.clean_votes)
+        check_indices("number of natural levels", np.array([self.natural]), 1, levels + 1)
 
     def votes(self, blocks: Blocks, damaged: Damaged, asked: Flags | None = None) -> Floats:
         """V (n, 1 + levels): what each row's numbers say for the story that some are damaged and the rest is clean, and for

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.conditional.layout import check_offsets
 from goldseam.evidence import Practice
 from goldseam.evidence.rehearsal import FLAT, OWN
 
@@ -33,6 +34,10 @@ class FineCells:
     edges: Floats
     scores: Floats
     offsets: NDArray[np.int64]
+
+    def check_state(self) -> None:
+        """A file whose bins lead outside the scores is refused."""
+        check_offsets("fine cells", self.offsets, len(self.edges) + 1, self.scores.size, least=0)
 
     def p_values(self, row_scores: Floats, cell_scores: Floats) -> Floats:
         """Share of fine cells, in rows as odd, that score at least as high; 1 where nothing was observed."""

@@ -8,6 +8,8 @@
     │       └── MissingColumnError (KeyError)    a column the model needs is not there
     ├── ParameterError (ValueError)          a setting outside its limits
     ├── ModelFileError (ValueError)          a model file that is damaged, foreign or too new
+    │   ├── ModelFileNotFoundError (FileNotFoundError)  a model file, or the folder it is to go to, that is not there
+    │   └── ModelFileIsFolderError (IsADirectoryError)  a folder where a model file is needed
     ├── DatasetNotFoundError (FileNotFoundError)  a data set that is not on this machine
     └── MissingDependencyError (ImportError) an optional library that is not installed
 
@@ -36,6 +38,8 @@ __all__ = [
     "MissingColumnError",
     "MissingDependencyError",
     "ModelFileError",
+    "ModelFileIsFolderError",
+    "ModelFileNotFoundError",
     "ParameterError",
     "SchemaError",
     "warn",
@@ -67,6 +71,14 @@ class ParameterError(GoldseamError, ValueError):
 
 class ModelFileError(GoldseamError, ValueError):
     """A model file that is damaged, foreign or too new."""
+
+
+class ModelFileNotFoundError(ModelFileError, FileNotFoundError):
+    """A model file, or the folder it is to be written to, that is not there."""
+
+
+class ModelFileIsFolderError(ModelFileError, IsADirectoryError):
+    """A folder where a model file is needed."""
 
 
 class DatasetNotFoundError(GoldseamError, FileNotFoundError):

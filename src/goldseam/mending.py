@@ -15,16 +15,18 @@ from typing import Any, Final, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.conditional.layout import check_lengths, layout_of
 from goldseam.constraints import Constraints
 from goldseam.denoising import Damaged, Denoiser, TableNoise, damaged_rows
 from goldseam.discovery import FineCells
-from goldseam.errors import ParameterError
+from goldseam.errors import ModelFileError, ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
 from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
+from goldseam.model_checks import check_indices
 from goldseam.outside import Outside
 from goldseam.schema import MISSING, UNSEEN, Blocks, Schema
 from goldseam.seam import CAUSES
-from goldseam.separation.encoding import to_blocks, to_values
+from goldseam.separation.encoding import category_columns, to_blocks, to_values
 from goldseam.separation.reference import Reference
 from goldseam.witnesses import fit_tree_witness
 
@@ -170,6 +172,35 @@ class Mender:
     coverage: float
     denoiser: Denoiser | None = None
     outside: Outside | None = None
+
+    def check_state(self) -> None:
+        """A model file whose parts belong to different tables is refused."""
+        m, levels = len(self.schema.numbers), [len(column.levels) for column in self.schema.categories]
+        policy, rules, rows = self.policy, self.constraints, self.calibration
+        check_lengths("cells", (m + len(levels),), policy.flag, policy.quarantine, policy.least_probability)
+        check_lengths("bounds", (m,), rules.low, rules.high, rules.whole)
+        check_lengths("relations", (len(rules.texts), m), rules.weights)
+        check_lengths("calibration rows", (len(rows.codes), m), rows.numbers)
+        check_lengths("calibration rows", (len(rows.numbers), len(levels)), rows.codes)
+        check_indices("codes of calibration rows", rows.codes, UNSEEN, np.array(levels, dtype=np.int64))
+        codes = to_blocks(self.reference.values, self.schema).codes
+        check_indices("codes of reference rows", codes, UNSEEN, np.array(levels, dtype=np.int64))
+        layout, own = self.evidence.layout, layout_of(self.schema)
+        check_lengths("numbers", own.number_cells.shape, layout.number_cells)
+        others: list[Any] = [one.witness for one in self.evidence.statements]
+        others += [getattr(source, "expert", None) for source in self.evidence.sources]
+        others += [] if self.denoiser is None else [self.denoiser.field]
+        fits = (
+            np.array_equal(layout.number_cells, own.number_cells)
+            and np.array_equal(self.evidence.marginals.n_levels, levels)
+            and np.array_equal(self.reference.is_category, category_columns(self.schema))
+            and all(one.schema.to_dict() == self.schema.to_dict() for one in others if one is not None)
+            and all(0 <= level < levels[column] for column, level in rules.forbidden)
+        )
+        if not fits:
+            raise ModelFileError(
+                "The model file's evidence, witnesses and rules were learnt from other columns than it has."
+            )
 
     def for_table(self, levels: Levels) -> Callable[[Blocks], Mended]:
         """How to mend the rows of a table with these levels."""

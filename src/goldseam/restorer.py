@@ -23,16 +23,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from goldseam import model_file
 from goldseam.audit import Audit, Outcome, audit, not_audited
+from goldseam.conditional.layout import check_lengths
 from goldseam.constraints import Constraints
 from goldseam.contamination import Belief, features, judge_each_other
 from goldseam.denoising import Damaged, Denoiser, TableNoise, fit_denoiser, given_noise, is_wide, surveyed_rows
 from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells, rehearsed_power
 from goldseam.engines.local import map_row_blocks, rows_per_block
-from goldseam.errors import CalibrationWarning, InputError, ParameterError, warn
+from goldseam.errors import CalibrationWarning, InputError, ModelFileError, ParameterError, warn
 from goldseam.evidence import Evidence, Prior, learn_evidence
 from goldseam.explanation import Explanation, explain_row
 from goldseam.field import learn_field
 from goldseam.mending import Levels, Mended, Mender, Policy, joined
+from goldseam.model_checks import check_attributes, check_indices
 from goldseam.outside import fit_outside
 from goldseam.record import facts_of, histograms, promise, seam_of
 from goldseam.sampling import LEAST_ROWS, RowSample, check_reference, donor_reference, donor_rows, split_rows
@@ -40,7 +42,7 @@ from goldseam.schema import Blocks, Schema
 from goldseam.seam import Restoration
 from goldseam.settings import check_columns, check_folds, check_levels, check_row, check_settings, group_order
 from goldseam.tables import Table, batches_of
-from goldseam.validation import fit_blocks, new_blocks
+from goldseam.validation import Saved, fit_blocks, new_blocks
 from goldseam.witnesses import TreeWitness, fit_tree_witness
 
 __all__ = ["Levels", "Restorer"]
@@ -52,7 +54,7 @@ EXPERTS: Final = {"Gaussian": "conditional", "Boosted": "boosted", "UnitSource":
 SCOPE: Final = "rows exchangeable with the reference; on average over reference and incoming rows"
 
 
-class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
+class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
     """Restores damaged tables.
 
     Parameters
@@ -567,10 +569,19 @@ class Restorer(TransformerMixin, OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(self.schema_.names, dtype=object)
 
-    def save(self, path: Any) -> None:
-        """Write the model to a `.seam` file; `goldseam.load` reads it."""
-        check_is_fitted(self)
-        model_file.save(self, path)
+    def check_state(self) -> None:
+        """A model file whose parts do not belong together is refused."""
+        check_settings(self)
+        if not hasattr(self, "mender_"):
+            return
+        check_attributes(
+            self, mender_=Mender, schema_=Schema, audit_=Audit, fingerprint_=str, offset_=float, n_features_in_=int,
+            reference_rows_=NDArray[np.int64], reference_trust_=NDArray[np.float64], histograms_=dict, row_counts_=dict,
+        )  # fmt: skip
+        check_lengths("reference rows", (len(self.mender_.reference),), self.reference_rows_)
+        check_indices("reference rows", self.reference_rows_, 0, self.row_counts_["reference"])
+        if self.schema_.to_dict() != self.mender_.schema.to_dict():
+            raise ModelFileError("The model file's restorer was learnt from another table than its schema says.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,9 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from goldseam.corruption.protocols import PEER_KINDS, peer_protocol
-from goldseam.errors import InputError, ParameterError
+from goldseam.errors import InputError, ModelFileError, ParameterError
+from goldseam.model_checks import check_attributes
 from goldseam.restorer import Restorer
-from goldseam.validation import fit_blocks, new_blocks
+from goldseam.validation import Saved, fit_blocks, new_blocks
 
 __all__ = ["RestoringClassifier"]
 
@@ -24,7 +25,7 @@ def _has(method: str) -> Any:
     return available_if(lambda self: hasattr(self.classifier, method))
 
 
-class RestoringClassifier(ClassifierMixin, BaseEstimator):
+class RestoringClassifier(Saved, ClassifierMixin, BaseEstimator):
     """A classifier that sees restored rows.
 
     Rows become features after restoring: numbers in robust units and one-hot levels; where a category was mended, the
@@ -35,7 +36,8 @@ class RestoringClassifier(ClassifierMixin, BaseEstimator):
     restorer : Restorer
         Cloned and fitted on the training rows.
     classifier : scikit-learn classifier
-        Cloned and fitted on their features. It must accept numbers without gaps.
+        Cloned and fitted on their features. It must accept numbers without gaps. `save` can hold linear ones of
+        scikit-learn (`LogisticRegression`, `LinearSVC`, `SGDClassifier`, `Perceptron`) and Goldseam's own.
     soft : bool, default True
         Probabilities instead of one-hot levels for mended categories.
     damaged_copies : int, default 0
@@ -73,14 +75,13 @@ class RestoringClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the restorer on the rows, the classifier on their features."""
+        self._check_parameters()
         if y is None:
             raise InputError("RestoringClassifier requires y to be passed, but the target y is None.")
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        if self.damaged_copies < 0:
-            raise ParameterError(f"damaged_copies must be at least 0; got {self.damaged_copies}.")
-        fit_blocks(self, X, kinds=self.restorer.kinds, missing_values=tuple(self.restorer.missing_values))
+        fit_blocks(self, X, kinds=self.restorer.kinds, missing_values=self.restorer.missing_values)
         self.restorer_ = clone(self.restorer).fit(X)
         check_consistent_length(X, labels)
         blocks = new_blocks(self.restorer_, X, self.restorer_.schema_)[1]
@@ -93,6 +94,36 @@ class RestoringClassifier(ClassifierMixin, BaseEstimator):
         self.classifier_ = clone(self.classifier).fit(np.concatenate(seen), np.tile(labels, len(seen)))
         self.classes_ = self.classifier_.classes_
         return self
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.restorer, Restorer):
+            raise ParameterError(
+                f"restorer must be a Restorer; got {self.restorer!r}. "
+                "Hint: RestoringClassifier(Restorer(), LogisticRegression()), the restorer first."
+            )
+        if not hasattr(self.classifier, "fit") or not hasattr(self.classifier, "predict"):
+            raise ParameterError(
+                f"classifier must have fit and predict; got {self.classifier!r}. Hint: LogisticRegression()."
+            )
+        copies = self.damaged_copies
+        if not isinstance(copies, (int, np.integer)) or isinstance(copies, bool) or copies < 0:
+            raise ParameterError(
+                f"damaged_copies must be a whole number of at least 0; got {copies!r}. Hint: 0 to learn from clean rows only."
+            )
+        if not isinstance(self.soft, (bool, np.bool_)):
+            raise ParameterError(f"soft must be True or False; got {self.soft!r}. Hint: soft=True.")
+
+    def check_state(self) -> None:
+        """A model file whose parts do not belong together is refused."""
+        self._check_parameters()
+        if not hasattr(self, "classifier_"):
+            return
+        check_attributes(self, restorer_=Restorer, classes_=np.ndarray, n_features_in_=int)
+        check_is_fitted(self.restorer_)
+        wanted, schema = getattr(self.classifier_, "n_features_in_", None), self.restorer_.schema_
+        got = len(schema.numbers) + sum(len(column.levels) for column in schema.categories)
+        if wanted != got or not np.array_equal(self.classes_, self.classifier_.classes_):
+            raise ModelFileError(f"The model file's classifier must have {got} features and the classes it names.")
 
     def _rows(self, X: Any) -> NDArray[np.float64]:
         new_blocks(self, X, self.restorer_.schema_)

@@ -18,18 +18,29 @@ lenient (any order, extra columns): `Restorer` uses it directly.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from goldseam import model_file
 from goldseam.errors import InputError
 from goldseam.schema import Blocks, Schema
 from goldseam.tables import Constant, Table, learn_schema, refuse_masked
 
-__all__ = ["fit_blocks", "new_blocks", "restored"]
+__all__ = ["Saved", "fit_blocks", "new_blocks", "restored"]
+
+
+class Saved:
+    """An estimator that a model file can hold."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a `.seam` file; `goldseam.load` reads it."""
+        check_is_fitted(self)
+        model_file.save(self, path)
 
 
 def fit_blocks(

@@ -12,7 +12,7 @@ from goldseam.datasets import make_mixed_net
 from goldseam.errors import InputError, ModelFileError
 from goldseam.evidence.interface import UnitExpert
 from goldseam.field import Field, given_levels, learn_field
-from goldseam.model_file import load, pack, save, unpack
+from goldseam.model_file import pack, read, save, unpack
 from goldseam.schema import Blocks
 from goldseam.tables import Table, learn_schema
 from tests.field.test_estimator import make_table
@@ -92,7 +92,7 @@ def test_the_field_is_an_expert_of_the_evidence(field, rows):
 
 def test_a_model_file_keeps_the_field(field, rows, tmp_path):
     save(field, tmp_path / "field.seam")
-    again = load(tmp_path / "field.seam")
+    again = read(tmp_path / "field.seam")
     assert isinstance(again, Field)
     levels = given_levels(field.schema, NOISY)
     same(again.denoise(rows, levels).blocks, field.denoise(rows, levels).blocks)

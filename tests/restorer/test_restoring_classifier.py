@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
@@ -34,13 +35,66 @@ def test_restoring_wins_back_most_of_what_damage_cost(rng: np.random.Generator) 
     assert model.score(X[test], y[test]) > clean - 0.02
 
 
+class Witness(LogisticRegression):
+    """A classifier that remembers what it was shown."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        self.shown_ = np.asarray(X), np.asarray(y)
+        return super().fit(X, y, sample_weight)
+
+
 def test_damaged_copies_are_seen_in_training() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    model = RestoringClassifier(RESTORER, LogisticRegression(max_iter=2000), damaged_copies=2, random_state=0)
-    model.fit(X[:200], y[:200])
-    assert model.predict_proba(X[200:]).shape == (len(X) - 200, 2)
-    with pytest.raises(ParameterError, match="got -1"):
-        model.set_params(damaged_copies=-1).fit(X, y)
+    X, y = X[:100, :5], y[:100]
+    model = RestoringClassifier(RESTORER, Witness(max_iter=2000), damaged_copies=2, random_state=0).fit(X, y)
+    rows, labels = model.classifier_.shown_
+    assert rows.shape == (300, 5)
+    np.testing.assert_array_equal(labels, np.tile(y, 3))
+    own, *copies = np.split(rows, 3)
+    plain = RestoringClassifier(RESTORER, Witness(max_iter=2000), random_state=0).fit(X, y)
+    np.testing.assert_array_equal(own, plain.classifier_.shown_[0])
+    for copy in copies:
+        assert (copy != own).any(axis=1).mean() > 0.2
+    assert (copies[0] != copies[1]).any()
+    assert (model.classifier_.coef_ != plain.classifier_.coef_).any()
+
+
+def test_a_mended_category_is_soft_only_if_asked() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=200)
+    table = pd.DataFrame({"x": a, "y": a + 0.3 * rng.normal(size=200), "c": np.where(a > 0, "p", "q")})
+    new = table.head(20).copy()
+    new.loc[4, "c"] = None
+    shown = {}
+    for soft in (True, False):
+        model = RestoringClassifier(RESTORER, LogisticRegression(), soft=soft).fit(table, a > 0)
+        shown[soft] = model._rows(new)[:, 2:]
+    assert np.isin(shown[False], (0.0, shown[False].max())).all()
+    assert not np.isin(shown[True][4], (0.0, shown[False].max())).any()
+    kept = np.arange(20) != 4
+    np.testing.assert_array_equal(shown[True][kept], shown[False][kept])
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"damaged_copies": -1}, "damaged_copies must be a whole number of at least 0; got -1"),
+        ({"damaged_copies": 1.5}, "got 1.5"),
+        ({"damaged_copies": None}, "got None"),
+        ({"damaged_copies": True}, "got True"),
+        ({"restorer": LogisticRegression()}, r"restorer must be a Restorer; got LogisticRegression\(\)"),
+        ({"restorer": None}, "got None"),
+        ({"classifier": "logistic"}, "classifier must have fit and predict; got 'logistic'"),
+        ({"soft": "yes"}, "soft must be True or False; got 'yes'"),
+        ({"restorer": Restorer(missing_values="n/a")}, "missing_values .*'n/a'"),
+    ],
+)
+def test_settings_outside_their_limits(settings: dict[str, Any], says: str) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RestoringClassifier(RESTORER, LogisticRegression()).set_params(**settings)
+    with pytest.raises(ParameterError, match=says) as error:
+        model.fit(X[:60], y[:60])
+    assert "Hint: " in str(error.value)
 
 
 @pytest.mark.parametrize("soft", [True, False])

@@ -353,7 +353,7 @@ def read_levels(path: Path) -> Any:
     """What `write_levels` kept."""
     from goldseam.restorer import Levels
 
-    return Levels(**model_file.load(path))
+    return Levels(**model_file.read(path))
 
 
 def _text(data: dict[str, Any]) -> str:

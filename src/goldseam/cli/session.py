@@ -108,14 +108,14 @@ def kinds_of(options: dict[str, Any], names: Sequence[str]) -> dict[str, str]:
 
 def load_model(path: str, wanted: type | tuple[type, ...] | None = None) -> Any:
     """The model in a file, of the class a command needs."""
-    from goldseam.model_file import load
+    from goldseam.model_file import read
 
     place = Path(path)
     if not place.exists():
         raise InputError(f"Model file {path!r} does not exist. Hint: goldseam fit reference.csv -o {place.name}")
     if place.is_dir():
         raise InputError(f"{path!r} is a folder, but a model file is needed. Hint: goldseam fit writes one.")
-    model = load(place)
+    model = read(place)
     if isinstance(model, dict) and "table_classifier" in model:
         from goldseam.cli.classifier import TableClassifier
 

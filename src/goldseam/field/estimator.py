@@ -14,21 +14,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from goldseam.engines.local import n_threads
-from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
+from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ModelFileError, ParameterError
 from goldseam.field.checks import check_settings
 from goldseam.field.dependence import dependent_pairs
 from goldseam.field.inference import TOLERANCE
-from goldseam.field.levels import given_levels
-from goldseam.field.model import Denoised, learn_field
+from goldseam.field.levels import NoiseLevels, given_levels
+from goldseam.field.model import Denoised, Field, learn_field
 from goldseam.field.posterior import FieldPosterior, Pooled, pool
 from goldseam.field.potentials import Edge, Potentials, find_edges
-from goldseam.schema import Blocks
-from goldseam.validation import fit_blocks, new_blocks, restored
+from goldseam.model_checks import check_attributes
+from goldseam.schema import Blocks, Schema
+from goldseam.validation import Saved, fit_blocks, new_blocks, restored
 
 __all__ = ["RandomMixedField"]
 
 
-class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class RandomMixedField(Saved, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """A pairwise field over numbers and categories that fills gaps, removes noise and flags gross errors.
 
     `fit` learns from clean rows. `transform` fills gaps and leaves observed cells as they are, bit for bit, unless
@@ -352,6 +353,15 @@ class RandomMixedField(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 stacklevel=2,
             )
         return self.field_.score(blocks.take(np.flatnonzero(complete)))
+
+    def check_state(self) -> None:
+        """A model file whose parts do not belong together is refused."""
+        if not hasattr(self, "field_"):
+            return
+        check_attributes(self, field_=Field, schema_=Schema, levels_=NoiseLevels, n_features_in_=int)
+        if self.schema_.to_dict() != self.field_.schema.to_dict():
+            raise ModelFileError("The model file's field was learnt from another table than its schema says.")
+        self.levels_.check_for(self.schema_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

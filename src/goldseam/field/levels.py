@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.errors import ParameterError
+from goldseam.errors import ModelFileError, ParameterError
 from goldseam.field.beliefs import Noise
 from goldseam.schema import Schema
 
@@ -46,6 +46,15 @@ class NoiseLevels:
     gross: float = 0.0
     gross_status: str = "nil"
     gross_floor: float = float("nan")
+
+    def check_for(self, schema: Schema) -> None:
+        """A model file whose levels are of another table is refused."""
+        sizes = len(schema.numbers), len(schema.categories)
+        got = len(self.sigma), len(self.flip)
+        if got != sizes or {len(self.status), len(self.source), len(self.floor)} != {sum(sizes)}:
+            raise ModelFileError(
+                f"The model file's noise must be of {sizes[0]} numbers, {sizes[1]} categories; got {got}."
+            )
 
     @property
     def values(self) -> Array:

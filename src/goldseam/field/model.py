@@ -88,6 +88,12 @@ class Field:
             raise ModelFileError(f"The model file's field must be over {m} numbers and categories of {sizes} levels.")
         if {len(self.center), len(self.scale), len(self.atoms.range)} != {m}:
             raise ModelFileError(f"The model file's field must standardise {m} numbers.")
+        if self.frequencies.shape != (sum(sizes),):
+            raise ModelFileError(
+                f"The model file's field must have {sum(sizes)} shares of levels; got {self.frequencies.size}."
+            )
+        if self.floors is not None and (self.floors.sigma.shape, self.floors.flip.shape) != ((m,), (len(sizes),)):
+            raise ModelFileError(f"The model file's noise floors must be of {m} numbers and {len(sizes)} categories.")
 
     # ------------------------------------------------------------------------------------------------ evidence
 

@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ParameterError
+from goldseam.errors import ConvergenceWarning, DataWarning, InputError, ModelFileError, ParameterError
 from goldseam.margin import checks, fitting, gibbs
 from goldseam.margin.entropy import EuclideanRows, GramRows
-from goldseam.margin.fields import TrainingRows, fit_fields, merge_copies, proven_field, warn_about_fields
+from goldseam.margin.fields import Fields, TrainingRows, fit_fields, merge_copies, proven_field, warn_about_fields
 from goldseam.margin.flips import MANY_FLIPS, STRONGER, flip_rate
 from goldseam.margin.machines import KernelFunction, Machine, best_class
 from goldseam.margin.probabilities import fit_curve, platt_probabilities
@@ -34,6 +34,8 @@ from goldseam.margin.solvers import (
     mean_field,
 )
 from goldseam.margin.trust import FieldSettings, Space, best_score, log_odds, margin_loss, trust_given_loss
+from goldseam.model_checks import check_attributes, check_indices
+from goldseam.validation import Saved
 
 __all__ = ["GEMMEDClassifier"]
 
@@ -41,7 +43,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
+class GEMMEDClassifier(Saved, ClassifierMixin, BaseEstimator):
     """Large-margin classifier for training rows some of which come from failed sensors, nobody knows which.
 
     Every row gets a trust: the probability that it is nominal. It comes from how sparse the surroundings of the row are
@@ -181,6 +183,31 @@ class GEMMEDClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def check_state(self) -> None:
+        """A model file whose parts do not belong together is refused."""
+        if not hasattr(self, "machine_"):
+            return
+        check_attributes(
+            self, machine_=Machine, _fields=Fields, _indicated=Ints, _medians=Floats, _references=tuple[Floats, ...],
+            _diagonal=Floats, field_=Floats, _curve=tuple[float, float], classes_=np.ndarray,
+            n_features_in_=int,
+        )  # fmt: skip
+        checks.check_parameters(self)
+        p, n_scores = self.n_features_in_, len(self.classes_) if len(self.classes_) > 2 else 1
+        check_indices("indicated columns", self._indicated, 0, p)
+        self._fields.check_for(p, len(self.field_), None if self._pairwise else self._references)
+        if self.machine_.support_rows is not None:
+            check_indices("support rows", self.machine_.support_rows, 0, p)
+        told = (self.machine_.n_columns in (p + self._indicated.size, None), self._medians.shape == (p,))
+        if (
+            not all(told)
+            or len(self.machine_.coefficients) != n_scores
+            or len(self._fields.classes) != len(self.classes_)
+        ):
+            raise ModelFileError(
+                f"The model file's machine must be over {p + self._indicated.size} columns and {len(self.classes_)} classes."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.errors import DataWarning, InputError
+from goldseam.errors import DataWarning, InputError, ModelFileError
 from goldseam.margin import entropy
 from goldseam.margin.isolation import Isolation, learn_isolation
 from goldseam.margin.repetition import Repetition, learn_repetition
 from goldseam.margin.thresholds import FEWEST_ROWS, hangs_together, parts
 from goldseam.margin.trust import FIELD_LIMITS, ClassField, FieldSettings, Space, fit_class_field, lowered
+from goldseam.model_checks import check_indices
 
 __all__ = ["Fields", "TrainingRows", "fit_fields", "merge_copies", "proven_field", "warn_about_fields"]
 
@@ -68,6 +69,22 @@ class Fields:
     classes: tuple[ClassField, ...]
     repetition: Repetition | None
     isolation: Isolation | None = None
+
+    def check_for(self, n_columns: int, n_rows: int, references: Sequence[Floats] | None) -> None:
+        """A model file whose fields are of another table, or ask for more neighbours than there are, is refused; without
+        `references` those are kernel values."""
+        for view in (self.repetition, self.isolation):
+            if view is not None:
+                view.check_for(n_columns, len(self.classes))
+        for field in self.classes:
+            check_indices("reference rows", field.reference, 0, n_rows)
+            if not 0 <= field.n_neighbors <= len(field.reference):
+                raise ModelFileError(
+                    f"The model file's field asks for {field.n_neighbors} neighbours among {len(field.reference)} rows."
+                )
+        got = None if references is None else [rows.shape for rows in references]
+        if got is not None and got != [(len(field.reference), n_columns) for field in self.classes]:
+            raise ModelFileError(f"The model file's fields need reference rows of {n_columns} columns; got {got}.")
 
     def scores(self, rows: Floats, references: Sequence[Floats], n_jobs: int | None) -> Floats:
         """g of new rows against every class, shape (classes, rows)."""

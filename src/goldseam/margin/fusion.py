@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from goldseam.errors import InputError, ParameterError
+from goldseam.errors import InputError, ModelFileError, ParameterError
 from goldseam.margin import checks
 from goldseam.margin.estimator import GEMMEDClassifier
 from goldseam.margin.machines import best_class
 from goldseam.margin.probabilities import fit_curve, platt_probabilities
+from goldseam.model_checks import check_attributes, check_indices
+from goldseam.validation import Saved
 
 __all__ = ["SensorFusionClassifier", "gated_sum"]
 
@@ -37,7 +39,7 @@ def gated_sum(scores: Floats, gates: Floats, clip: float) -> Floats:
     return total
 
 
-class SensorFusionClassifier(ClassifierMixin, BaseEstimator):
+class SensorFusionClassifier(Saved, ClassifierMixin, BaseEstimator):
     """A `GEMMEDClassifier` per sensor and a vote in which only sensors with believable readings take part.
 
     Parameters
@@ -93,6 +95,20 @@ class SensorFusionClassifier(ClassifierMixin, BaseEstimator):
         self.clip = clip
         self.probability = probability
         self.random_state = random_state
+
+    def check_state(self) -> None:
+        """A model file whose parts do not belong together is refused."""
+        if not hasattr(self, "estimators_"):
+            return
+        check_attributes(
+            self, estimators_=dict, columns_=dict, sensor_names_=list, classes_=np.ndarray, n_features_in_=int,
+            _curve=tuple[float, float],
+        )  # fmt: skip
+        for name in self.sensor_names_:
+            model, columns = self.estimators_[name], self.columns_[name]
+            check_indices("columns of sensors", columns, 0, self.n_features_in_)
+            if not isinstance(model, GEMMEDClassifier) or model.n_features_in_ != len(columns):
+                raise ModelFileError(f"The model file's sensor {name!r} needs a classifier of {len(columns)} columns.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

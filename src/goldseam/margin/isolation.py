@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.errors import ModelFileError
 from goldseam.margin.repetition import LARGEST_SHARE
 from goldseam.margin.thresholds import concave_drop
 
@@ -52,6 +53,11 @@ class Isolation:
     low: Floats
     high: Floats
     cuts: Floats
+
+    def check_for(self, n_columns: int, n_classes: int) -> None:
+        """A model file whose limits are of other columns or classes is refused."""
+        if (self.low.shape, self.high.shape, self.cuts.shape) != ((n_columns,), (n_columns,), (n_classes,)):
+            raise ModelFileError(f"The model file's isolation must be of {n_columns} columns and {n_classes} classes.")
 
     def evidence(self, rows: Floats) -> Floats:
         """T of (I-2); a missing cell adds nothing."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.errors import ModelFileError
 from goldseam.margin import kernels
 
 __all__ = ["KernelFunction", "Machine", "best_class"]
@@ -36,6 +37,29 @@ class Machine:
     support: Floats | None = None
     support_rows: Ints | None = None
     gamma: float = 1.0
+
+    def check_state(self) -> None:
+        """A file whose scores, coefficients and support rows do not fit is refused: compiled loops follow their sizes."""
+        if self.coefficients.ndim != 2 or self.intercepts.shape != self.coefficients.shape[:1]:
+            raise ModelFileError(
+                f"The model file's machine needs an intercept per score; got {self.intercepts.shape} for coefficients of "
+                f"shape {self.coefficients.shape}."
+            )
+        if self.kind == "precomputed":
+            got = None if self.support_rows is None else self.support_rows.shape
+        else:
+            got = None if self.support is None else self.support.shape[1:]
+        if self.kind != "linear" and got != self.coefficients.shape[1:]:
+            raise ModelFileError(
+                f"The model file's machine needs {self.coefficients.shape[1]} support rows; got {got and got[0]}."
+            )
+
+    @property
+    def n_columns(self) -> int | None:
+        """Columns of the rows it scores; None where those are kernel values."""
+        if self.kind == "linear":
+            return self.coefficients.shape[1]
+        return None if self.support is None else len(self.support)
 
     def scores(self, rows: Floats, kernel: KernelFunction | None = None) -> Floats:
         """f of each row, shape (rows, scores); the same bits for a row in whatever batch it comes."""

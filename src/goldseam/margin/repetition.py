@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from goldseam.errors import ModelFileError
 from goldseam.margin.thresholds import FEWEST_ROWS, MAD_TO_SD, core_size
 
 __all__ = ["LARGEST_SHARE", "Repetition", "learn_repetition"]
@@ -50,6 +51,13 @@ class Repetition:
     weights: tuple[Floats, ...]
     cuts: Floats
     scales: Floats
+
+    def check_for(self, n_columns: int, n_classes: int) -> None:
+        """A model file whose values are of other columns or classes is refused."""
+        sizes = [values.shape for values in self.values]
+        fits = len(sizes) == n_columns and sizes == [weights.shape for weights in self.weights]
+        if not fits or (self.cuts.shape, self.scales.shape) != ((n_classes,), (n_classes,)):
+            raise ModelFileError(f"The model file's repetition must be of {n_columns} columns and {n_classes} classes.")
 
     def evidence(self, rows: Floats) -> Floats:
         """T of (R-2); a missing cell or a value that does not repeat adds nothing."""

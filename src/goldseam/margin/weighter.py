@@ -14,12 +14,14 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from goldseam.errors import ParameterError
+from goldseam.errors import ModelFileError, ParameterError
 from goldseam.margin import checks
 from goldseam.margin.entropy import EuclideanRows
-from goldseam.margin.fields import fit_fields, merge_copies, warn_about_fields
+from goldseam.margin.fields import Fields, fit_fields, merge_copies, warn_about_fields
 from goldseam.margin.solvers import FieldPrior, Fitted, mean_field
 from goldseam.margin.trust import FieldSettings, best_score, log_odds
+from goldseam.model_checks import check_attributes
+from goldseam.validation import Saved
 
 __all__ = ["TrustWeighter"]
 
@@ -34,7 +36,7 @@ def _inner_has(name: str) -> Any:
     return available_if(check)
 
 
-class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
+class TrustWeighter(Saved, MetaEstimatorMixin, BaseEstimator):
     """Fit any estimator with each row weighted by its trust.
 
     Trust comes from the GEM field within each class (within the whole table for a regressor). Good for models that far
@@ -104,6 +106,14 @@ class TrustWeighter(MetaEstimatorMixin, BaseEstimator):
 
     def _template(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
+
+    def check_state(self) -> None:
+        """A model file whose parts do not belong together is refused."""
+        if hasattr(self, "estimator_"):
+            check_attributes(self, _fields=Fields, _references=tuple[Floats, ...], field_=Floats, n_features_in_=int)
+            self._fields.check_for(self.n_features_in_, len(self.field_), self._references)
+            if getattr(self.estimator_, "n_features_in_", None) != self.n_features_in_:
+                raise ModelFileError(f"The model file's weighted estimator must be of {self.n_features_in_} columns.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

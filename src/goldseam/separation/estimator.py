@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, Tran
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from goldseam.errors import InputError, ParameterError
+from goldseam.errors import InputError, ModelFileError, ParameterError
+from goldseam.model_checks import check_attributes, check_indices
 from goldseam.schema import Schema
 from goldseam.separation import fitting
 from goldseam.separation.encoding import category_columns, learn_scaling, to_blocks, to_values
@@ -25,7 +26,7 @@ from goldseam.separation.regression import learn_regression
 from goldseam.separation.segments import learn_evidence
 from goldseam.separation.tree import AttributeTree
 from goldseam.tables import Table
-from goldseam.validation import fit_blocks, new_blocks, restored
+from goldseam.validation import Saved, fit_blocks, new_blocks, restored
 
 __all__ = ["CorruptionSeparator", "SeparationResult"]
 
@@ -66,7 +67,7 @@ class SeparationResult:
     donors: IntArray
 
 
-class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
+class CorruptionSeparator(Saved, OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
     """Find rows some part of which was overwritten, outline that part, and fill it from similar reference rows.
 
     The columns are arranged in a tree. At every node a row is compared with its nearest reference rows on the node's
@@ -436,6 +437,23 @@ class CorruptionSeparator(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, 
     def _per_batch(self, X: Any, call: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
         check_is_fitted(self)
         return np.concatenate([call(part) for part in _batches(self._values(X)[1])])
+
+    def check_state(self) -> None:
+        """A model file whose parts do not belong together is refused."""
+        if not hasattr(self, "model_"):
+            return
+        check_attributes(
+            self, model_=SeparationModel, schema_=Schema, calibration_=fitting.Calibration, offset_=float,
+            reference_rows_=NDArray[np.int64], calibration_rows_=NDArray[np.int64], n_features_in_=int,
+        )  # fmt: skip
+        fitting.check_settings(self)
+        reference, kinds = self.model_.reference, category_columns(self.schema_)
+        if not np.array_equal(reference.is_category, kinds) or self.reference_rows_.shape != (len(reference),):
+            raise ModelFileError(
+                f"The model file's separation is over {reference.n_columns} columns and {len(reference)} rows, other ones than "
+                f"the {len(kinds)} of its schema and the {len(self.reference_rows_)} it names."
+            )
+        check_indices("reference rows", self.reference_rows_, 0, np.iinfo(np.int64).max)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

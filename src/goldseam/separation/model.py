@@ -118,9 +118,27 @@ class SeparationModel:
             told.append((self.regression.precision, (p, p)))
         if self.trust is not None:
             told.append((self.trust, (n,)))
+        if self.residuals is not None:
+            told += [(getattr(self.residuals, name), (d,)) for name in ("scale", "low", "high")]
         for array, shape in told:
             if array.shape != shape:
                 raise ModelFileError(f"The model file's separation needs an array of shape {shape}; got {array.shape}.")
+        if self.segments is not None and not self._has_levels(self.segments.n_levels):
+            raise ModelFileError("The model file's segments know other levels than its reference rows have.")
+        if self.rule not in ("confirmed", "paper") or self.form not in ("continuous", "counted", "paper"):
+            raise ModelFileError(f"The model file's separation has no rule {self.rule!r} with scores {self.form!r}.")
+        if not 1 <= self.n_neighbors <= n or len(self.more_fractions) != len(self.more_members):
+            raise ModelFileError(
+                f"The model file's separation needs 1 to {n} neighbours, and radii for each ranked fraction; got "
+                f"{self.n_neighbors}, {len(self.more_fractions)} and {len(self.more_members)}."
+            )
+
+    def _has_levels(self, n_levels: IntArray) -> bool:
+        """Whether these are the levels that occur in the reference rows, 0 for numbers."""
+        values, is_category = self.reference.values, self.reference.is_category
+        seen = is_category & ~np.isnan(values).all(axis=0)
+        highest = np.nanmax(values[:, seen], axis=0, initial=-1.0)
+        return np.array_equal(n_levels[seen], highest + 1.0) and not n_levels[~is_category].any()
 
     @classmethod
     def learn(

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from goldseam.engines.local import map_row_blocks
 from goldseam.errors import ModelFileError
+from goldseam.schema import UNSEEN
 from goldseam.separation.fill_kernels import fill_cells
 from goldseam.separation.kernels import pack_lanes, scale_rows, sum_radii
 from goldseam.separation.nearest_kernels import nearest_rows
@@ -38,6 +39,7 @@ IntArray = NDArray[np.int64]
 BLOCK = 64  # rows a thread takes at a time
 FARTHEST = 1e18  # scaled values whose squares float32 can still hold
 FARTHEST_LAID = 1e150  # the same for float64
+MOST_LEVELS = 1_000_000  # of a category in a model file
 N_FILL = 10  # context neighbours that fill missing cells before a ranked scan (S9.1)
 
 
@@ -64,6 +66,14 @@ class Reference:
         shapes = {self.values.shape[1:], self.center.shape, self.scale.shape, self.is_category.shape}
         if self.values.dtype != np.float64 or len(self.values) < 2 or shapes != {(d,)}:
             raise ModelFileError(f"The model file's reference must have {d} columns in rows, centre, scale and kinds.")
+        if (self.scale <= 0).any():
+            raise ModelFileError(f"The model file's reference must have positive scales; got {self.scale.min()}.")
+        codes = self.values[:, self.is_category]
+        wrong = ~np.isnan(codes) & ((codes < UNSEEN) | (codes >= MOST_LEVELS) | (codes != np.floor(codes)))
+        if wrong.any():
+            raise ModelFileError(
+                f"The model file's reference has the code {codes[wrong][0]:g}; levels are whole numbers below {MOST_LEVELS:,}."
+            )
 
     def __len__(self) -> int:
         return len(self.values)

@@ -66,6 +66,8 @@ class SegmentEvidence:
         if len(self.grid) != 3 or min(self.grid) < 1:
             raise ModelFileError(f"The model file's grid must have three sides of at least 1; got {self.grid}.")
         check_indices("grid cells", self.block, 0, prod(self.grid))
+        if (self.spread <= 0).any():
+            raise ModelFileError(f"The model file's spread of cells must be positive; got {self.spread.min()}.")
 
 
 @dataclass(frozen=True, eq=False)

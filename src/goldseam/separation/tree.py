@@ -61,7 +61,7 @@ class AttributeTree:
     def check_state(self) -> None:
         """A file whose nodes lead outside the columns or the tree is refused."""
         n_nodes, n_columns = len(self.start), len(self.order)
-        if {len(part) for part in (self.stop, self.parent, self.first_child, self.n_children)} != {n_nodes}:
+        if {len(part) for part in (self.stop, self.parent, self.first_child, self.n_children, self.depth)} != {n_nodes}:
             raise ModelFileError(f"The model file's tree must have {n_nodes} entries in each of its node arrays.")
         if not np.array_equal(np.sort(self.order), np.arange(n_columns)):
             raise ModelFileError(f"The model file's tree must order each of its {n_columns} columns once.")
@@ -73,6 +73,12 @@ class AttributeTree:
         if self.n_children.sum() != n_nodes - 1 or not np.array_equal(self.first_child[inner], first[inner]):
             raise ModelFileError(f"The model file's tree must number its {n_nodes} nodes breadth first, each once.")
         check_indices("children", self.first_child[inner], np.flatnonzero(inner) + 1, n_nodes)
+        check_indices("children", self.first_child, -1, n_nodes)
+        parents = np.repeat(np.arange(n_nodes), self.n_children)
+        if not np.array_equal(self.parent, [-1, *parents]) or not np.array_equal(
+            self.depth, [0, *self.depth[parents] + 1]
+        ):
+            raise ModelFileError("The model file's tree must name the parent of each node, and its depth one below.")
 
     @classmethod
     def interval(cls, n_columns: int, *, arity: int = 2, order: ArrayLike | None = None) -> AttributeTree:
