@@ -40,6 +40,9 @@ class Frame(Protocol):
     def replaced(self, columns: Mapping[int, Any]) -> Any:
         """The native table with some columns exchanged, the others untouched."""
 
+    def copied(self, *, deep: bool = False) -> Any:
+        """The native table anew; `deep` where others may hold its memory, otherwise as the library shares it safely."""
+
 
 def is_table(table: Any) -> bool:
     """Whether this is one table of a supported library."""
@@ -114,7 +117,7 @@ class DataFrame:
 
     def replaced(self, columns: Mapping[int, Any]) -> Any:
         if self.is_pandas:
-            table = self.native.copy(deep=False)
+            table = self.copied()
             for position, column in columns.items():
                 table.isetitem(position, column)
             return table
@@ -124,6 +127,11 @@ class DataFrame:
         for position, column in columns.items():
             table = table.set_column(position, table.schema.field(position).with_type(column.type), column)
         return table
+
+    def copied(self, *, deep: bool = False) -> Any:
+        if self.is_pandas:
+            return self.native.copy(deep=deep or not _copies_on_write())
+        return self.native.clone() if hasattr(self.native, "clone") else self.native.slice(0)
 
 
 class ArrayFrame:
@@ -168,6 +176,16 @@ class ArrayFrame:
         for position, column in columns.items():
             array[:, position] = column
         return array
+
+    def copied(self, *, deep: bool = False) -> NDArray[Any]:
+        return self.native.copy(order="K")
+
+
+def _copies_on_write() -> bool:
+    """Whether pandas copies shared columns when they are written to; before its version 3 it was an option."""
+    import pandas
+
+    return int(pandas.__version__.split(".")[0]) >= 3 or pandas.options.mode.copy_on_write is True
 
 
 def dtype_of(series: nw.Series[Any]) -> Any:

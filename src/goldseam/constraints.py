@@ -11,8 +11,12 @@ A constraint is a line of text, so that it can stand in code and in a configurat
 
 Names that are not plain words are quoted with backticks: ``\\`net amount\\` >= 0``.
 
-Only repaired cells move. A relation is met by moving them in proportion to their variance (the Gaussian projection onto
-the plane), within their bounds; what cannot be met is reported as not feasible, and the restorer refuses the repair.
+Bounds of whole numbers are the whole numbers within: ``count < 5`` is at most 4. Real numbers have no last one below a
+bound, so that for them ``<`` is read as ``<=``: a repair may lie on the bound.
+
+Only repaired cells move. Relations are met by moving them in proportion to their variance (the Gaussian projection onto
+the plane), within their bounds (`relations`); cells of a relation that cannot be met are refused. Lines that no row can
+meet together are an error.
 """
 
 from __future__ import annotations
@@ -20,18 +24,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.errors import ParameterError
+from goldseam.errors import ModelFileError, ParameterError
+from goldseam.relations import System, broken, impossible, meet
 from goldseam.schema import Blocks, Column, Kind, Schema
 
 __all__ = ["Bounds", "Constraints", "Relation", "parse"]
 
-TOLERANCE: Final = 1e-9
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+NAMES: Final = {"f": "floats", "b": "booleans"}
 TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|`(?P<quoted>[^`]+)`|(?P<word>[^\W\d][\w.]*)"
     r"|(?P<sign><=|>=|==|[-+*=<>{},]))"
@@ -40,11 +48,22 @@ TOKEN: Final = re.compile(
 
 @dataclass(frozen=True)
 class Bounds:
-    """A column stays within [low, high]."""
+    """A column stays within [low, high]; `above` and `below` say which of the two it must not touch."""
 
     column: str
     low: float
     high: float
+    above: bool = field(default=False, repr=False)
+    below: bool = field(default=False, repr=False)
+
+    def in_whole_numbers(self) -> tuple[float, float]:
+        """The least and the greatest whole number within.
+
+        >>> Bounds("count", 1.5, 5.0, below=True).in_whole_numbers()
+        (2.0, 4.0)
+        """
+        low, high = float(np.ceil(self.low)), float(np.floor(self.high))
+        return low + (self.above and low == self.low), high - (self.below and high == self.high)
 
 
 @dataclass(frozen=True)
@@ -120,22 +139,17 @@ def _bounds(tokens: Sequence[tuple[str, str]], text: str) -> Bounds:
     sides = _linear_sides(tokens, ("<=", ">=", "<", ">"), text)
     signs = [word for _, word in tokens if word in ("<=", ">=", "<", ">")]
     if signs[0].startswith(">"):
-        sides = sides[::-1]
-    if len({sign[0] for sign in signs}) != 1 or len(sides) > 3:
+        sides, signs = sides[::-1], signs[::-1]
+    named = [i for i, (coefficients, _) in enumerate(sides) if coefficients]
+    if len({sign[0] for sign in signs}) != 1 or named not in ([[0], [1]] if len(sides) == 2 else [[1]]):
         raise _unreadable(text)
-    low, high, column = -math.inf, math.inf, ""
-    for i, (coefficients, constant) in enumerate(sides):
-        if coefficients:
-            if column or list(coefficients.values()) != [1.0] or constant:
-                raise _unreadable(text)
-            column = next(iter(coefficients))
-        elif i == 0:
-            low = constant
-        else:
-            high = constant
-    if not column:
+    at = named[0]
+    coefficients, constant = sides[at]
+    if len(sides) > 3 or list(coefficients.values()) != [1.0] or constant:
         raise _unreadable(text)
-    return Bounds(column, low, high)
+    low, above = (sides[at - 1][1], len(signs[at - 1]) == 1) if at > 0 else (-math.inf, False)
+    high, below = (sides[at + 1][1], len(signs[at]) == 1) if at + 1 < len(sides) else (math.inf, False)
+    return Bounds(next(iter(coefficients)), low, high, above, below)
 
 
 def _relation(tokens: Sequence[tuple[str, str]], text: str) -> Relation:
@@ -193,101 +207,129 @@ def _linear(tokens: Sequence[tuple[str, str]], text: str) -> tuple[dict[str, flo
 class Constraints:
     """All constraints of a table, resolved against its schema; positions are those of the numbers and codes blocks."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    whole: NDArray[np.bool_]
+    low: Floats
+    high: Floats
+    whole: Flags
     forbidden: tuple[tuple[int, int], ...]
-    weights: NDArray[np.float64]
-    constants: NDArray[np.float64]
+    weights: Floats
+    constants: Floats
     texts: tuple[str, ...]
 
     @classmethod
     def of(cls, lines: Iterable[str | Constraint], schema: Schema) -> Constraints:
         """Parse and resolve; contradictions and unknown columns are errors."""
-        numbers, categories = schema.numbers, schema.categories
-        low, high = np.full(len(numbers), -np.inf), np.full(len(numbers), np.inf)
-        whole = np.array([column.kind is Kind.INTEGER for column in numbers], dtype=bool)
-        forbidden: list[tuple[int, int]] = []
-        rows, constants, texts = [], [], []
-        for line in lines:
-            constraint = parse(line) if isinstance(line, str) else line
-            if isinstance(constraint, Allowed):
-                forbidden += _forbidden(constraint, categories, schema)
-            elif isinstance(constraint, Relation):
-                row = np.zeros(len(numbers))
-                for name, coefficient in constraint.coefficients:
-                    row[_position(name, numbers, schema, "relations are between numbers")] = coefficient
-                rows.append(row)
-                constants.append(constraint.constant)
-                texts.append(constraint.text)
-            else:
-                j = _position(constraint.column, numbers, schema, "bounds are for numbers")
-                if isinstance(constraint, Integral):
-                    whole[j] = True
-                else:
-                    low[j], high[j] = max(low[j], constraint.low), min(high[j], constraint.high)
-        for column, lowest, highest in zip(numbers, low, high, strict=True):
-            if lowest > highest:
-                raise ParameterError(
-                    f"Constraints contradict each other: column {column.name!r} must be at least {lowest:g} and at most "
-                    f"{highest:g}. Hint: drop one of the bounds."
-                )
-        weights = np.array(rows).reshape(len(rows), len(numbers))
-        return cls(low, high, whole, tuple(forbidden), weights, np.array(constants, dtype=float), tuple(texts))
+        found = [parse(line) if isinstance(line, str) else line for line in lines]
+        whole = _whole([one for one in found if isinstance(one, Integral)], schema)
+        low, high = _within([one for one in found if isinstance(one, Bounds)], whole, schema)
+        relations = [one for one in found if isinstance(one, Relation)]
+        weights = np.array([_weights(one, schema) for one in relations]).reshape(len(relations), len(schema.numbers))
+        constants, texts = np.array([one.constant for one in relations], dtype=float), [one.text for one in relations]
+        forbidden = _forbidden([one for one in found if isinstance(one, Allowed)], schema)
+        _check_possible(System(weights, constants, low, high, whole), texts, schema)
+        return cls(low, high, whole, forbidden, weights, constants, tuple(texts))
 
-    def hold(
-        self, blocks: Blocks, changed: NDArray[np.bool_], variance: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Numbers whose changed cells respect the constraints, and the rows for which that was possible.
+    def check_state(self) -> None:
+        """The arrays of a model file fit each other, and every relation has a column."""
+        n, m = len(self.texts), self.low.size
+        for what, array, shape, kind in (
+            ("bounds", self.low, (m,), "f"), ("bounds", self.high, (m,), "f"), ("whole numbers", self.whole, (m,), "b"),
+            ("relations", self.weights, (n, m), "f"), ("constants", self.constants, (n,), "f"),
+        ):  # fmt: skip
+            if array.shape != shape or array.dtype.kind != kind:
+                raise ModelFileError(
+                    f"The model file's {what} of the constraints must have shape {shape} and be {NAMES[kind]}; got "
+                    f"{array.shape} of {array.dtype}."
+                )
+        known = np.isfinite(self.weights).all() and np.isfinite(self.constants).all()
+        if not known or not (self.weights != 0.0).any(axis=1).all():
+            raise ModelFileError(
+                f"The model file's relations must be finite and name a column; they are {self.texts[:5]}."
+            )
+
+    def check_for(self, n_numbers: int, level_offsets: NDArray[np.int64]) -> None:
+        """They are those of a table with so many numbers and levels."""
+        sizes = np.diff(level_offsets)
+        codes = [(j, code) for j, size in enumerate(sizes.tolist()) for code in range(size)]
+        fits = set(self.forbidden) <= set(codes)
+        if self.low.size != n_numbers or not fits:
+            raise ModelFileError(
+                f"The model file's constraints must be those of {n_numbers} numbers and {sizes.size} categories; they have "
+                f"{self.low.size} numbers and forbid levels {self.forbidden[:5]}."
+            )
+
+    def shares(self, levels: Floats, offsets: NDArray[np.int64]) -> Floats:
+        """Probabilities of levels, column j at offsets[j] : offsets[j + 1], when forbidden ones have none; 0 for all levels
+        of a column where no other had any."""
+        out = levels.copy()
+        for j in {j for j, _ in self.forbidden}:
+            part = out[:, offsets[j] : offsets[j + 1]]
+            part[:, [code for i, code in self.forbidden if i == j]] = 0.0
+            total = part.sum(axis=1, keepdims=True)
+            part /= np.where(total > 0.0, total, 1.0)
+        return out
+
+    def hold(self, blocks: Blocks, changed: Flags, variance: Floats) -> tuple[Floats, Flags]:
+        """Numbers whose changed cells respect the constraints, and the changed cells for which that was not possible.
 
         `changed` and `variance` are those of the numbers block. Cells that were not changed never move.
         """
-        numbers = blocks.numbers.copy()
-        free = changed.copy()
-        numbers = np.where(free & self.whole, np.rint(numbers), numbers)
-        numbers = np.where(free, np.clip(numbers, self.low, self.high), numbers)
-        for _ in range(len(self.low)):
-            if not self._project(numbers, free, variance):
-                break
-        return numbers, self._feasible(numbers, changed)
-
-    def _project(self, numbers: NDArray[np.float64], free: NDArray[np.bool_], variance: NDArray[np.float64]) -> bool:
-        """Move the free cells onto each relation in turn; cells pushed out of bounds are clipped and held."""
-        pushed = False
-        for weights, constant in zip(self.weights, self.constants, strict=True):
-            involved = np.flatnonzero(weights)
-            gap = constant + _weighted_sum(numbers, weights, involved)
-            scope = np.where(free[:, involved], np.maximum(variance[:, involved], TOLERANCE), 0.0)
-            share = scope * weights[involved]
-            total = _weighted_sum(share, weights[involved], range(len(involved)))
-            step = np.divide(gap, total, out=np.zeros_like(gap), where=(total > 0) & np.isfinite(gap))
-            moved = numbers[:, involved] - share * step[:, None]
-            moved = np.where(free[:, involved] & self.whole[involved], np.rint(moved), moved)
-            inside = np.clip(moved, self.low[involved], self.high[involved])
-            hit = free[:, involved] & (inside != moved)
-            numbers[:, involved] = np.where(free[:, involved], inside, numbers[:, involved])
-            free[:, involved] &= ~hit
-            pushed |= bool(hit.any()) or len(self.weights) > 1
-        return pushed
-
-    def _feasible(self, numbers: NDArray[np.float64], changed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        feasible = np.ones(len(numbers), dtype=bool)
-        for weights, constant in zip(self.weights, self.constants, strict=True):
-            involved = np.flatnonzero(weights)
-            gap = np.abs(constant + _weighted_sum(numbers, weights, involved))
-            size = 1.0 + np.abs(numbers[:, involved]).max(axis=1)
-            feasible &= (gap <= 1e-6 * size) | ~changed[:, involved].any(axis=1) | np.isnan(gap)
-        return feasible
+        system = System(self.weights, self.constants, self.low, self.high, self.whole)
+        numbers = np.where(changed & self.whole, np.rint(blocks.numbers), blocks.numbers)
+        numbers = np.where(changed, np.clip(numbers, self.low, self.high), numbers)
+        if not len(self.weights):
+            return numbers, np.zeros_like(changed)
+        numbers = meet(system, numbers, changed, variance)
+        unmet = np.zeros_like(changed)
+        for fails, weights in zip(broken(system, numbers).T, self.weights, strict=True):
+            unmet |= fails[:, None] & (weights != 0.0)
+        return numbers, unmet & changed
 
 
-def _weighted_sum(
-    values: NDArray[np.float64], weights: NDArray[np.float64], positions: Iterable[int]
-) -> NDArray[np.float64]:
-    """Sum over a few columns, term by term: the same for a row whatever the batch."""
-    total = np.zeros(len(values))
-    for j in positions:
-        total = total + weights[j] * values[:, j]
-    return total
+def _whole(lines: Iterable[Integral], schema: Schema) -> Flags:
+    whole = np.array([column.kind is Kind.INTEGER for column in schema.numbers], dtype=bool)
+    for line in lines:
+        whole[_position(line.column, schema.numbers, schema, "whole numbers are for numbers")] = True
+    return whole
+
+
+def _within(lines: Iterable[Bounds], whole: Flags, schema: Schema) -> tuple[Floats, Floats]:
+    low, high = np.full(whole.size, -np.inf), np.full(whole.size, np.inf)
+    for line in lines:
+        j = _position(line.column, schema.numbers, schema, "bounds are for numbers")
+        least, most = line.in_whole_numbers() if whole[j] else (line.low, line.high)
+        low[j], high[j] = max(low[j], least), min(high[j], most)
+        if low[j] > high[j]:
+            raise ParameterError(
+                f"Constraints contradict each other: column {line.column!r} must be at least {low[j]:g} and at most "
+                f"{high[j]:g}{', its bounds in whole numbers' if whole[j] else ''}. Hint: drop one of the bounds."
+            )
+    return low, high
+
+
+def _weights(relation: Relation, schema: Schema) -> Floats:
+    row = np.zeros(len(schema.numbers))
+    for name, coefficient in relation.coefficients:
+        row[_position(name, schema.numbers, schema, "relations are between numbers")] = coefficient
+    return row
+
+
+def _check_possible(system: System, texts: Sequence[str], schema: Schema) -> None:
+    """Name the first relation that cannot be met beside those before it and the bounds."""
+    if not impossible(system):
+        return
+    at = next(n for n in range(len(texts)) if impossible(system.first(n + 1)))
+    ranges = [
+        f"{column.name!r} {'whole ' if whole else ''}from {low:g} to {high:g}"
+        for column, low, high, whole, weight in zip(
+            schema.numbers, system.low, system.high, system.whole, system.weights[at], strict=True
+        )
+        if weight
+    ]
+    before = f", together with {'; '.join(map(repr, texts[:at]))}" if at else ""
+    raise ParameterError(
+        f"Constraints contradict each other: no row can meet {texts[at]!r} with {', '.join(ranges)}{before}. "
+        "Hint: drop or loosen one of them."
+    )
 
 
 def _position(name: str, columns: Sequence[Column], schema: Schema, what: str) -> int:
@@ -302,12 +344,21 @@ def _position(name: str, columns: Sequence[Column], schema: Schema, what: str) -
     )
 
 
-def _forbidden(constraint: Allowed, categories: Sequence[Column], schema: Schema) -> list[tuple[int, int]]:
-    position = _position(constraint.column, categories, schema, "allowed levels are for categories")
-    known = [str(level) for level in categories[position].levels]
-    if not set(constraint.levels) & set(known):
-        raise ParameterError(
-            f"Constraint allows column {constraint.column!r} only {', '.join(constraint.levels)}, but the reference has "
-            f"{', '.join(known[:10])}. Hint: at least one level must remain."
-        )
-    return [(position, code) for code, level in enumerate(known) if level not in constraint.levels]
+def _forbidden(lines: Sequence[Allowed], schema: Schema) -> tuple[tuple[int, int], ...]:
+    forbidden: set[tuple[int, int]] = set()
+    for line in lines:
+        j = _position(line.column, schema.categories, schema, "allowed levels are for categories")
+        known = [str(level) for level in schema.categories[j].levels]
+        if not set(line.levels) & set(known):
+            raise ParameterError(
+                f"Constraint allows column {line.column!r} only {', '.join(line.levels)}, but the reference has "
+                f"{', '.join(known[:10])}. Hint: at least one level must remain."
+            )
+        forbidden |= {(j, code) for code, level in enumerate(known) if level not in line.levels}
+        if all((j, code) in forbidden for code in range(len(known))):
+            sets = "; ".join(f"{{{', '.join(one.levels)}}}" for one in lines if one.column == line.column)
+            raise ParameterError(
+                f"Constraints contradict each other: column {line.column!r} may take levels of {sets}, which have none in "
+                f"common. Hint: the reference has {', '.join(known[:10])}."
+            )
+    return tuple(sorted(forbidden))

@@ -136,11 +136,12 @@ class Damaged:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """Denoised rows: blocks, and the intervals of all numbers (own units)."""
+    """Denoised rows: blocks, the intervals of all numbers (own units), the probabilities of all levels side by side."""
 
     blocks: Blocks
     low: Floats
     high: Floats
+    levels: Floats
 
 
 @dataclass(frozen=True)
@@ -258,15 +259,18 @@ class Denoiser:
         where another level is likelier by `MARGIN`."""
         numbers, codes = blocks.numbers.copy(), blocks.codes.copy()
         low, high = np.full(numbers.shape, np.nan), np.full(numbers.shape, np.nan)
+        shares = np.empty((len(blocks), sum(len(column.levels) for column in self.field.schema.categories)))
         for one in np.unique(level):
             rows = np.flatnonzero(level == one)
             levels = self._noise_levels(int(one), noise)
             done = self.field.denoise(blocks.take(rows), levels, hidden[rows])
             numbers[rows] = done.blocks.numbers
-            for j, p in enumerate(done.posterior.category_probabilities.values()):
+            believed = list(done.posterior.category_probabilities.values())
+            for j, p in enumerate(believed):
                 codes[rows, j] = _switched(codes[rows, j], p)
+            shares[rows] = np.column_stack([np.empty((rows.size, 0)), *believed])
             low[rows], high[rows] = done.posterior.intervals(coverage)
-        return Cleaned(Blocks(numbers, codes), low, high)
+        return Cleaned(Blocks(numbers, codes), low, high, shares)
 
     def add_noise(self, blocks: Blocks, noise: TableNoise, rng: np.random.Generator) -> Blocks:
         """The rows of a table with the noise of another."""

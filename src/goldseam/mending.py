@@ -64,8 +64,9 @@ ALL_QUIET: Final = Levels()
 
 @dataclass(frozen=True)
 class Policy:
-    """What to do with a suspected cell, per modelled cell: repair it, only flag it, or set its row aside; and the
-    probability of damage from which a repair is worth its risk."""
+    """What may be touched, per modelled cell: repair it, only `flag` it (nothing in that column is changed, gaps
+    included), or `quarantine` a row where it is suspect (nothing in that row is changed); and the probability of damage
+    from which a repair is worth its risk. Noise is found for a table, not for a cell, so that no cost is asked of it."""
 
     flag: Flags
     quarantine: Flags
@@ -87,6 +88,15 @@ class Policy:
         chosen = np.array(actions)
         return cls(chosen == "flag", chosen == "quarantine", cost / (1.0 + cost))
 
+    def check_state(self) -> None:
+        """One entry per cell."""
+        shapes = {array.shape for array in (self.flag, self.quarantine, self.least_probability)}
+        flags = self.flag.dtype.kind == self.quarantine.dtype.kind == "b"
+        if shapes != {(self.flag.size,)} or not flags:
+            raise ModelFileError(
+                f"The model file's policy must have one entry per cell; it has shapes {sorted(shapes)}."
+            )
+
 
 def _per_column(setting: object, names: Sequence[str], what: str, default: object) -> list[object]:
     if not isinstance(setting, Mapping):
@@ -101,7 +111,8 @@ def _per_column(setting: object, names: Sequence[str], what: str, default: objec
 
 @dataclass(frozen=True)
 class Mended:
-    """What became of n rows; cells (n, p), numbers (n, m)."""
+    """What became of n rows; cells (n, p), numbers (n, m). `filled`: how likely the level is that was put into an empty
+    category; NaN for other cells."""
 
     blocks: Blocks
     row_p_values: Floats
@@ -111,6 +122,7 @@ class Mended:
     cause: NDArray[np.int8]
     p_values: Floats
     probabilities: Floats
+    filled: Floats
     low: Floats
     high: Floats
     donors: Ints
@@ -176,10 +188,9 @@ class Mender:
     def check_state(self) -> None:
         """A model file whose parts belong to different tables is refused."""
         m, levels = len(self.schema.numbers), [len(column.levels) for column in self.schema.categories]
-        policy, rules, rows = self.policy, self.constraints, self.calibration
-        check_lengths("cells", (m + len(levels),), policy.flag, policy.quarantine, policy.least_probability)
-        check_lengths("bounds", (m,), rules.low, rules.high, rules.whole)
-        check_lengths("relations", (len(rules.texts), m), rules.weights)
+        rows = self.calibration
+        check_lengths("cells of the policy", (m + len(levels),), self.policy.flag)
+        self.constraints.check_for(m, self.evidence.pool.offsets)
         check_lengths("calibration rows", (len(rows.codes), m), rows.numbers)
         check_lengths("calibration rows", (len(rows.numbers), len(levels)), rows.codes)
         check_indices("codes of calibration rows", rows.codes, UNSEEN, np.array(levels, dtype=np.int64))
@@ -195,7 +206,6 @@ class Mender:
             and np.array_equal(self.evidence.marginals.n_levels, levels)
             and np.array_equal(self.reference.is_category, category_columns(self.schema))
             and all(one.schema.to_dict() == self.schema.to_dict() for one in others if one is not None)
-            and all(0 <= level < levels[column] for column, level in rules.forbidden)
         )
         if not fits:
             raise ModelFileError(
@@ -311,7 +321,8 @@ class Mender:
         low = np.where(moved, np.minimum(repairs.low, new), np.nan)
         high = np.where(moved, np.maximum(repairs.high, new), np.nan)
         whole = Blocks(new, repairs.blocks.codes)
-        return Repairs(whole, changed, repairs.refused, np.where(changed, repairs.wrong, 0.0), low, high)
+        wrong = np.where(changed, repairs.wrong, 0.0)
+        return replace(repairs, blocks=whole, changed=changed, wrong=wrong, low=low, high=high)
 
     def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, doubted: Flags) -> Repairs:
         """Noisy rows as the denoiser believes them without the numbers that noise does not explain; gaps too."""
@@ -320,7 +331,7 @@ class Mender:
         same = clean.blocks.numbers == blocks.numbers
         changed = self.evidence.layout.join(~same, clean.blocks.codes != blocks.codes)
         nothing = np.zeros(changed.shape)
-        return Repairs(clean.blocks, changed, nothing > 0.0, nothing, clean.low, clean.high)
+        return Repairs(clean.blocks, changed, nothing > 0.0, nothing, clean.low, clean.high, clean.levels)
 
     def _decided(self, blocks: Blocks, found: Findings, repairs: Repairs, loud: Flags, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.
@@ -332,38 +343,74 @@ class Mender:
         unseen = evidence.layout.unseen(blocks)
         missing = evidence.layout.unusable(blocks) & ~unseen
         suspect = found.suspect
+        repairs = self._permitted(blocks, repairs)
         quarantined = np.asarray((suspect & policy.quarantine).any(axis=1))
         worth = found.probabilities >= policy.least_probability
-        allowed = ((suspect | (not by_cell)) & worth) | (loud[:, None] & ~suspect)
-        allowed &= ~policy.flag & ~quarantined[:, None]
-        changed = repairs.changed & (missing | allowed)
-        numbers, feasible = self._constrained(repairs, changed)
-        changed &= feasible[:, None] | missing
+        allowed = missing | ((suspect | (not by_cell)) & worth) | (loud[:, None] & ~suspect)
+        wanted = repairs.changed & allowed & ~policy.flag & ~quarantined[:, None]
+        numbers, changed = self._constrained(blocks, repairs, wanted)
         mended = self._kept(blocks, Blocks(numbers, repairs.blocks.codes), changed)
         cause = np.full(changed.shape, NO_CAUSE, dtype=np.int8)
-        cause[(suspect | repairs.refused) & ~changed] = REFUSED
+        cause[(suspect | missing | repairs.refused) & ~changed] = REFUSED
         cause[changed & suspect] = CORRUPT
         cause[changed & ~suspect] = NOISE
         cause[unseen] = UNSEEN_CELL
         cause[changed & missing] = MISSING_CELL
         touched = cause != NO_CAUSE
-        at = evidence.layout.number_cells
+        low, high = self._intervals(repairs, numbers, changed)
         return Mended(
             mended, found.row_p_values, found.flagged | loud, suspect, changed, cause,
             np.where(missing, np.nan, found.cell_p_values), np.where(missing, np.nan, found.probabilities),
-            self._end(repairs.low, changed[:, at]), self._end(repairs.high, changed[:, at]),
-            self._donors(blocks, touched), quarantined,
+            self._filled(mended, repairs, changed & missing), low, high, self._donors(blocks, touched), quarantined,
         )  # fmt: skip
 
-    def _end(self, end: Floats, changed: Flags) -> Floats:
-        """An end of the intervals of changed numbers; whole numbers have whole ends."""
-        whole = self.evidence.layout.whole
-        return np.where(changed, np.where(whole, np.rint(end), end) if whole.size else end, np.nan)
+    def _permitted(self, blocks: Blocks, repairs: Repairs) -> Repairs:
+        """The repairs with the likeliest of the allowed levels where a forbidden one was chosen; refused where that is the
+        level that stands, or none has any probability."""
+        if not self.constraints.forbidden:
+            return repairs
+        offsets = self.evidence.pool.offsets
+        levels = self.constraints.shares(repairs.levels, offsets)
+        codes, changed, refused = repairs.blocks.codes.copy(), repairs.changed.copy(), repairs.refused.copy()
+        for j, cell in enumerate(self.evidence.layout.category_cells):
+            banned = [code for i, code in self.constraints.forbidden if i == j]
+            rows = np.flatnonzero(changed[:, cell] & np.isin(codes[:, j], banned))
+            share = levels[rows, offsets[j] : offsets[j + 1]]
+            codes[rows, j] = np.where(share.max(axis=1) > 0.0, share.argmax(axis=1), blocks.codes[rows, j])
+            changed[rows, cell] = codes[rows, j] != blocks.codes[rows, j]
+            refused[rows, cell] = ~changed[rows, cell]
+        return replace(
+            repairs, blocks=Blocks(repairs.blocks.numbers, codes), changed=changed, refused=refused, levels=levels
+        )
 
-    def _constrained(self, repairs: Repairs, changed: Flags) -> tuple[Floats, Flags]:
-        at = self.evidence.layout.number_cells
+    def _filled(self, mended: Blocks, repairs: Repairs, filled: Flags) -> Floats:
+        """How likely the levels are that were put into empty categories."""
+        out, offsets = np.full(filled.shape, np.nan), self.evidence.pool.offsets
+        for j, cell in enumerate(self.evidence.layout.category_cells):
+            rows = np.flatnonzero(filled[:, cell])
+            out[rows, cell] = repairs.levels[rows, offsets[j] + mended.codes[rows, j]]
+        return out
+
+    def _intervals(self, repairs: Repairs, numbers: Floats, changed: Flags) -> tuple[Floats, Floats]:
+        """The intervals of changed numbers, within their bounds, and the numbers put in; whole numbers have whole ends."""
+        rules, moved = self.constraints, changed[:, self.evidence.layout.number_cells]
+        low, high = (np.where(rules.whole, np.rint(end), end) for end in (repairs.low, repairs.high))
+        low, high = (np.clip(end, rules.low, rules.high) for end in (low, high))
+        low, high = np.minimum(low, numbers), np.maximum(high, numbers)
+        return np.where(moved, low, np.nan), np.where(moved, high, np.nan)
+
+    def _constrained(self, blocks: Blocks, repairs: Repairs, wanted: Flags) -> tuple[Floats, Flags]:
+        """Numbers that respect the constraints, and the cells that are changed then: without those of relations that cannot
+        be met, which may free others of theirs in turn."""
+        at, changed = self.evidence.layout.number_cells, wanted.copy()
         width = np.nan_to_num(repairs.high - repairs.low, nan=1.0, posinf=1.0)
-        return self.constraints.hold(repairs.blocks, changed[:, at], np.maximum(width, 1e-12) ** 2)
+        variance = np.maximum(width, 1e-12) ** 2
+        while True:
+            kept = self._kept(blocks, repairs.blocks, changed)
+            numbers, unmet = self.constraints.hold(kept, changed[:, at], variance)
+            if not unmet.any():
+                return numbers, changed
+            changed[:, at] &= ~unmet
 
     def _kept(self, before: Blocks, after: Blocks, changed: Flags) -> Blocks:
         """The repairs where they stand, the old cells elsewhere."""

@@ -29,10 +29,11 @@ def seam_of(before: Table, after: Table, mended: Mended, layout: Layout, schema:
     number_of[layout.number_cells] = np.arange(mended.low.shape[1])
     column = number_of[cells]
     low, high = (_of_numbers(side, rows, column) for side in (mended.low, mended.high))
+    probability = np.where(np.isnan(mended.filled), mended.probabilities, mended.filled)[rows, cells]
     return Seam.of_cells(
         before, after, schema, rows, np.asarray(schema.modelled_positions)[cells], first_row=first_row,
         cause=np.array(CAUSES, dtype=object)[mended.cause[rows, cells]], low=low, high=high,
-        p_value=mended.p_values[rows, cells], probability=mended.probabilities[rows, cells],
+        p_value=mended.p_values[rows, cells], probability=probability,
         donors=mended.donors[rows],
     )  # fmt: skip
 

@@ -91,10 +91,11 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
     constraints : sequence of str
         What repairs must respect, for example ``["0 <= age <= 120", "total = net + tax"]``.
     policy : {"repair", "flag", "quarantine"} or mapping of column to one of them
-        What becomes of suspected cells: mended; only put on record; or their row is left as it came and counted as set aside.
-        Gaps are filled in any case.
+        What becomes of suspected cells: "repair" mends them; "flag" puts them on record and changes nothing in the column, gaps
+        included; "quarantine" leaves a row where the column is suspect as it came.
     costs : float or mapping of column to float, optional
-        How much worse a wrong repair is than a missed one; 9 asks for a probability of damage of 90 %.
+        How much worse a wrong repair is than a missed one; 9 asks for a probability of damage of 90 %. Noise is decided for the
+        table: denoised cells ask no cost.
     missing_values : sequence of str
         Strings that mean "not observed".
     max_levels : int, default 50
@@ -528,6 +529,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         return Restoration(
             incoming, self.schema_, mended.blocks, changed if repair else np.zeros_like(changed),
             self._in_schema(mended.suspect), seam, mended.row_p_values, facts,
+            flagged=mended.flagged, quarantined=mended.quarantined,
         )  # fmt: skip
 
     # --- rows -------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ liked to touch, is one line of a `Seam`; a cell without a line comes back bit-id
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -241,9 +241,11 @@ def _read_csv(path: str | Path) -> pl.DataFrame:
 class Restoration:
     """What a restore returns: the restored table, the seam, and the way back.
 
-    `table` is of the same library, with the same dtypes, index and column order as the incoming one. `suspect` says
-    per row and column of the schema whether the cell was flagged; `row_p_values` how rare so odd a row is among clean
-    ones. `facts` is what the restorer knows of the run: promises, noise levels, audit, versions.
+    `table` is of the same library, with the same dtypes, index and column order as the incoming one, of which the
+    restoration keeps a copy of its own. `suspect` says per row and column of the schema whether the cell was flagged;
+    `flagged` per row whether it was, for its damage or its noise; `quarantined` whether it was set aside, and nothing in it
+    changed. `row_p_values` are how rare so odd a row is among clean ones. `facts` is what the restorer knows of the run:
+    promises, noise levels, audit, versions.
     """
 
     incoming: Table
@@ -255,15 +257,28 @@ class Restoration:
     row_p_values: NDArray[np.float64] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     rejected: Seam = field(default_factory=lambda: Seam.of(row=[]))
+    flagged: NDArray[np.bool_] = None  # type: ignore[assignment]
+    quarantined: NDArray[np.bool_] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        own = {
+            "incoming": self.incoming.snapshot(),
+            "flagged": self.suspect.any(axis=1) if self.flagged is None else self.flagged,
+            "quarantined": np.zeros(len(self.suspect), dtype=bool) if self.quarantined is None else self.quarantined,
+        }
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
 
     @cached_property
     def table(self) -> Any:
         """The restored table."""
+        if not self.changed.any():
+            return self.undo()
         return self.incoming.decode(self.schema, self.blocks, self.changed)
 
     def undo(self) -> Any:
-        """The incoming table, exactly as it was."""
-        return self.incoming.native
+        """The incoming table, exactly as it was when it was restored."""
+        return self.incoming.copy()
 
     def apply(self, decisions: ArrayLike | Mapping[int, bool]) -> Restoration:
         """The restoration with only the accepted repairs; what was rejected stays on record in `rejected`.
@@ -275,11 +290,9 @@ class Restoration:
         changed = self.changed.copy()
         undone = self.seam.frame.filter(pl.Series(~accepted))
         positions = [self.schema.position(name) for name in undone["column"]]
-        changed[undone["row"].to_numpy(), positions] = False
-        return Restoration(
-            self.incoming, self.schema, self.blocks, changed, self.suspect, self.seam.filter(accepted),
-            self.row_p_values, self.facts, Seam.concat([self.rejected, self.seam.filter(~accepted)]),
-        )  # fmt: skip
+        changed[undone["row"].to_numpy() - int(self.facts.get("first_row", 0)), positions] = False
+        rejected = Seam.concat([self.rejected, self.seam.filter(~accepted)])
+        return replace(self, changed=changed, seam=self.seam.filter(accepted), rejected=rejected)
 
     def _decided(self, decisions: ArrayLike | Mapping[int, bool]) -> NDArray[np.bool_]:
         n = len(self.seam)

@@ -43,7 +43,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
@@ -84,6 +84,7 @@ class Table:
     frame: Frame
     names: tuple[str, ...]
     missing_values: tuple[str, ...] = ()
+    is_snapshot: bool = False
 
     @classmethod
     def read(cls, X: Any, missing_values: Sequence[str] = ()) -> Table:
@@ -110,9 +111,21 @@ class Table:
         """Number of rows."""
         return self.frame.n_rows
 
+    def copy(self) -> Any:
+        """The native table anew: what is written to the one is not seen in the other."""
+        return self.frame.copied()
+
+    def snapshot(self) -> Table:
+        """The same over a copy that nobody else holds, and that is never handed out."""
+        return (
+            self
+            if self.is_snapshot
+            else replace(self, frame=open_frame(self.frame.copied(deep=True)), is_snapshot=True)
+        )
+
     def named(self, names: Sequence[str]) -> Table:
         """The same columns under other names, by position; what is decoded still has the names it came with."""
-        return Table(self.frame, tuple(names), self.missing_values)
+        return replace(self, names=tuple(names))
 
     def cells(self, name: str, missing_values: Sequence[str] = ()) -> Cells:
         """One column in its neutral form (see `schema`)."""

@@ -19,7 +19,7 @@ MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 FLOORS = [
     {"errors", "schema", "atomic", "kernel_cache", "linear_models", "model_checks"},
     {"model_file", "tables", "_frames", "engines"},
-    {"validation", "seam", "summary", "datasets", "constraints"},
+    {"validation", "seam", "summary", "datasets", "constraints", "relations"},
     {"corruption"},
     {*ROOMS},
     {"evidence"},

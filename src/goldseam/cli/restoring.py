@@ -154,7 +154,7 @@ class Job:
         suspect = found.suspect.copy()
         for name, rows in bad.rows.items():
             suspect[rows, self.schema.position(name)] = True
-        return replace(found, seam=Seam(both), suspect=suspect)
+        return replace(found, seam=Seam(both), suspect=suspect, flagged=found.flagged | suspect.any(axis=1))
 
 
 def as_in_file(lines: pl.DataFrame, batch: Batch, changes: Changes, texts: Mapping[str, pl.Series]) -> pl.DataFrame:

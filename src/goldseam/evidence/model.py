@@ -37,7 +37,7 @@ from goldseam.schema import Blocks
 __all__ = ["Evidence", "Findings", "Mended", "Repairs"]
 
 T = TypeVar("T")
-PARTS = ("changed", "refused", "wrong", "low", "high")  # of repairs
+PARTS = ("changed", "refused", "wrong", "low", "high", "levels")  # of repairs
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ class Findings:
 @dataclass(frozen=True)
 class Repairs:
     """Repaired blocks; `changed`, `refused`, `wrong` (n, p); numbers' intervals `low`, `high` (n, m), NaN where unchanged.
-    `wrong`: how likely changed cells were wrong in rehearsal, whatever their score; 0 where they were rather right."""
+    `wrong`: how likely changed cells were wrong in rehearsal, whatever their score; 0 where they were rather right.
+    `levels`: the probabilities of all levels side by side, given the cells that are believed; NaN for unchanged rows."""
 
     blocks: Blocks
     changed: NDArray[np.bool_]
@@ -76,6 +77,7 @@ class Repairs:
     wrong: Floats
     low: Floats
     high: Floats
+    levels: Floats
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,7 @@ class Evidence:
             np.zeros(rows.missing.shape),
             np.full(blocks.numbers.shape, np.nan),
             np.full(blocks.numbers.shape, np.nan),
+            np.full((len(blocks), self.pool.offsets[-1]), np.nan),
         )
         for name in PARTS:
             getattr(out, name)[need] = getattr(done, name)
@@ -244,7 +247,8 @@ class Evidence:
             mended, widths, changed[:, numbers], new_numbers, np.where(doubted, old, new_numbers)
         )
         wrong = np.where(changed & self.repairer.wrong(sure), sure, 0.0)
-        return Repairs(Blocks(new_numbers, new_codes), changed, refused, wrong, low, high)
+        levels = np.where(changed.any(axis=1, keepdims=True), mended.levels, np.nan)
+        return Repairs(Blocks(new_numbers, new_codes), changed, refused, wrong, low, high, levels)
 
     def offer(self, blocks: Blocks, found: Findings, mended: Mended) -> Offer:
         """What the predictions offer to number cells, and what speaks for it."""

@@ -132,10 +132,11 @@ class CellMapDisplay:
 
 
 def _probabilities(restoration: Restoration, rows: NDArray[np.int64]) -> FloatArray:
-    """The probabilities of the seam, zero where it has no line."""
+    """The probabilities of damage of the seam, zero where it has no line; those of filled gaps are of their levels."""
     place = {int(row) + int(restoration.facts.get("first_row", 0)): i for i, row in enumerate(rows)}
     out = np.zeros((len(rows), len(restoration.schema.columns)))
-    lines = restoration.seam.frame.select("row", "column", "probability").drop_nulls()
+    frame = restoration.seam.frame
+    lines = frame.filter(frame["cause"] != "missing").select("row", "column", "probability").drop_nulls()
     for row, column, probability in lines.filter(lines["row"].is_in(list(place))).iter_rows():
         out[place[row], restoration.schema.position(column)] = probability
     return out
