@@ -27,6 +27,8 @@ GAPS: Final = frozenset(
         "NoiseLevels.floor",
         "Pool.number_weights",
         "Reference.values",
+        "SegmentEvidence.spread",  # of columns that are empty, or near the largest float
+        "Statement.ranks",  # where a witness has such a column and says nothing
     }
 )
 ENDLESS: Final = frozenset(
@@ -47,6 +49,7 @@ ENDLESS: Final = frozenset(
         "Marginals.tail_xi",
         "Repairer.doubt",
         "Repetition.cuts",
+        "SegmentEvidence.log_slab",
     }
 )
 

@@ -139,6 +139,24 @@ def test_linear_models_are_the_same_bit_for_bit(linear: Any) -> None:
         np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        gs.Restorer(method=["conditional", "tree"], audit=False, random_state=4),
+        gs.CorruptionSeparator(random_state=4),
+        gs.RandomMixedField(random_state=4),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_models_of_giants_and_columns_that_are_nearly_empty_load(model: Any) -> None:
+    table = TABLE.assign(big=TABLE["a"], few=np.nan)
+    table.loc[7, "big"], table.loc[[20, 30, 90], "few"] = 1e300, [1.5, 2.5, 3.5]
+    again = unpack(*pack(model.fit(table)))
+    np.testing.assert_array_equal(
+        again.transform(NEW_TABLE.assign(big=1.0, few=2.0)), model.transform(NEW_TABLE.assign(big=1.0, few=2.0))
+    )
+
+
 def test_other_classifiers_are_refused_by_name(tmp_path: Path) -> None:
     model = gs.RestoringClassifier(RESTORER, RandomForestClassifier(3, random_state=0)).fit(TABLE, LABELS)
     with pytest.raises(ParameterError, match=r"classifier is a sklearn.*RandomForestClassifier.*LogisticRegression"):
@@ -213,7 +231,15 @@ def test_arrays_of_nothing_are_refused(name: str, fitted: Callable[[str], Any]) 
     tree, arrays = pack(fitted(name))
     floats = {k: a for k, a in arrays.items() if a.dtype.kind == "f"}
     left = accepted(tree, floats, lambda array: np.full_like(array, np.nan), arrays)
-    gaps = ("calibration.numbers", "reference.values", "fine.edges", "pool.number_weights", "levels_.floor", "_medians")
+    gaps = (
+        "calibration.numbers",
+        "reference.values",
+        "fine.edges",
+        "pool.number_weights",
+        "levels_.floor",
+        "_medians",
+        "segments.spread",
+    )
     assert [path for path in left if not path.endswith(gaps) and "._references." not in path] == []
 
 
