@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -256,3 +257,48 @@ def accepted(tree: Any, arrays: dict[str, Any], change: Callable[[Any], Any], ot
             continue
         out.append(where[name])
     return out
+
+
+JUNK = (
+    None,
+    5,
+    -1,
+    "x",
+    [],
+    {},
+    [1],
+    1e300,
+    True,
+    10**30,
+    {"$tuple": []},
+    {"$dict": []},
+    {"$float": "nan"},
+    {"$array": "a0"},
+)
+
+
+def spots(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a tree."""
+    for key, part in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield (*path, key)
+        yield from spots(part, (*path, key))
+
+
+@pytest.mark.parametrize("name", ["RestoringClassifier", "RandomMixedField", "SensorFusionClassifier"])
+def test_whatever_stands_in_a_file_there_is_one_error(
+    name: str, fitted: Callable[[str], Any], rng: np.random.Generator
+) -> None:
+    """Any entry replaced by any other: read, or refused with a word, never another error."""
+    tree, arrays = pack(fitted(name))
+    text, places_ = json.dumps(tree), list(spots(tree))
+    refused = 0
+    for at in rng.integers(len(places_), size=300):
+        node = broken = json.loads(text)
+        for key in places_[at][:-1]:
+            node = node[key]
+        node[places_[at][-1]] = JUNK[rng.integers(len(JUNK))]
+        try:
+            unpack(broken, arrays)
+        except ModelFileError:
+            refused += 1
+    assert refused > 150
