@@ -25,6 +25,8 @@ GAPS: Final = frozenset(
         "Blocks.numbers",
         "NoiseLevels.floor",
         "Reference.values",
+        "SegmentEvidence.spread",  # of columns that are empty, or near the largest float
+        "Statement.ranks",  # where a witness has such a column and says nothing
     }
 )
 ENDLESS: Final = frozenset(
@@ -40,6 +42,7 @@ ENDLESS: Final = frozenset(
         "Isolation.low",
         "Repairer.doubt",
         "Repetition.cuts",
+        "SegmentEvidence.log_slab",
     }
 )
 

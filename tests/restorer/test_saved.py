@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,24 @@ def test_linear_models_are_the_same_bit_for_bit(linear: Any) -> None:
         np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        gs.Restorer(method=["conditional", "tree"], audit=False, random_state=4),
+        gs.CorruptionSeparator(random_state=4),
+        gs.RandomMixedField(random_state=4),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_models_of_giants_and_columns_that_are_nearly_empty_load(model: Any) -> None:
+    table = TABLE.assign(big=TABLE["a"], few=np.nan)
+    table.loc[7, "big"], table.loc[[20, 30, 90], "few"] = 1e300, [1.5, 2.5, 3.5]
+    again = unpack(*pack(model.fit(table)))
+    np.testing.assert_array_equal(
+        again.transform(NEW_TABLE.assign(big=1.0, few=2.0)), model.transform(NEW_TABLE.assign(big=1.0, few=2.0))
+    )
+
+
 def test_other_classifiers_are_refused_by_name(tmp_path: Path) -> None:
     model = gs.RestoringClassifier(RESTORER, RandomForestClassifier(3, random_state=0)).fit(TABLE, LABELS)
     with pytest.raises(ParameterError, match=r"classifier is a sklearn.*RandomForestClassifier.*LogisticRegression"):
@@ -213,7 +232,15 @@ def test_arrays_of_nothing_are_refused(name: str, fitted: Callable[[str], Any]) 
     tree, arrays = pack(fitted(name))
     floats = {k: a for k, a in arrays.items() if a.dtype.kind == "f"}
     left = accepted(tree, floats, lambda array: np.full_like(array, np.nan), arrays)
-    gaps = ("calibration.numbers", "reference.values", "fine.edges", "pool.number_weights", "levels_.floor", "_medians")
+    gaps = (
+        "calibration.numbers",
+        "reference.values",
+        "fine.edges",
+        "pool.number_weights",
+        "levels_.floor",
+        "_medians",
+        "segments.spread",
+    )
     assert [path for path in left if not path.endswith(gaps) and "._references." not in path] == []
 
 
@@ -230,3 +257,48 @@ def accepted(tree: Any, arrays: dict[str, Any], change: Callable[[Any], Any], ot
             continue
         out.append(where[name])
     return out
+
+
+JUNK = (
+    None,
+    5,
+    -1,
+    "x",
+    [],
+    {},
+    [1],
+    1e300,
+    True,
+    10**30,
+    {"$tuple": []},
+    {"$dict": []},
+    {"$float": "nan"},
+    {"$array": "a0"},
+)
+
+
+def spots(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a tree."""
+    for key, part in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield (*path, key)
+        yield from spots(part, (*path, key))
+
+
+@pytest.mark.parametrize("name", ["RestoringClassifier", "RandomMixedField", "SensorFusionClassifier"])
+def test_whatever_stands_in_a_file_there_is_one_error(
+    name: str, fitted: Callable[[str], Any], rng: np.random.Generator
+) -> None:
+    """Any entry replaced by any other: read, or refused with a word, never another error."""
+    tree, arrays = pack(fitted(name))
+    text, places_ = json.dumps(tree), list(spots(tree))
+    refused = 0
+    for at in rng.integers(len(places_), size=300):
+        node = broken = json.loads(text)
+        for key in places_[at][:-1]:
+            node = node[key]
+        node[places_[at][-1]] = JUNK[rng.integers(len(JUNK))]
+        try:
+            unpack(broken, arrays)
+        except ModelFileError:
+            refused += 1
+    assert refused > 150
