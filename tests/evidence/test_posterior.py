@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 
 from goldseam.errors import ParameterError
 from goldseam.evidence import kernels
+from goldseam.evidence.posterior import init, start_again
 from goldseam.evidence.prior import Prior
 from tests.reference.evidence_enumeration import enumerate_posterior, pattern_probability
 
@@ -116,6 +120,21 @@ def test_shared_support_by_hand():
     assert kernels.shared_support(first, kappa, np.array([1, 0]), usable, withheld) == pytest.approx([three, 0.0])
     usable[1, 1:3] = False
     assert kernels.shared_support(first, kappa, np.array([1, 0]), usable, withheld).tolist() == [0.0, 0.0]
+
+
+def test_a_second_start_is_for_rare_cells_of_one_run():
+    slab, nothing = np.ones((3, 2, 10)), np.zeros((2, 10), dtype=bool)
+    slab[1, 0, [3, 5]] = slab[1, 1, [0, 9]] = 9.0
+    rows: Any = SimpleNamespace(slab=slab, missing=nothing, unusable=nothing)
+
+    def started(order):
+        state = init(rows)
+        state.off[:] = 1.0
+        again = start_again(state, rows, np.array(order))
+        return again.active.tolist(), [np.flatnonzero(row).tolist() for row in again.withheld]
+
+    assert started(range(10)) == ([0], [[3, 5], []])
+    assert started([0, 9, *range(1, 9)]) == ([0, 1], [[3, 5], [0, 9]])
 
 
 def test_a_prior_that_cannot_be():

@@ -36,6 +36,7 @@ __all__ = ["Beliefs", "Rows", "State", "believe", "init", "prepare_rows", "step"
 
 ROUNDS = 10
 RARE = 4.0  # a cell is rare if damage of some kind would draw its value so many times oftener than the reference
+LONGEST_RUN = 0.4  # of the columns, in which such cells must lie to be wrong together
 WORST_SHARE = 1.0 / 3.0  # E3
 MOST_WITHHELD = 0.6  # E3
 OWN = 0.5  # weight of a cell's own evidence in its score
@@ -177,14 +178,16 @@ def step(
     return replace(state, active=state.active[going])
 
 
-def start_again(state: State, rows: Rows) -> State:
-    """Where two or more rare cells are still believed, they may vouch for each other: all of them are withheld together,
-    with the cells that are distrusted already."""
+def start_again(state: State, rows: Rows, order: Ints) -> State:
+    """Where two or more rare cells are still believed that lie in one run of the `order`, they may vouch for each other: all
+    of them are withheld together, with the cells that are distrusted already."""
     rare = (rows.slab.max(0) > RARE) & ~rows.missing
     distrusted = (state.on > state.off) & ~rows.missing
-    together = rare | distrusted
-    few = together.sum(1) <= MOST_WITHHELD * together.shape[1]
-    active = np.flatnonzero(((rare & ~distrusted).sum(1) >= 2) & few)
+    together, believed = rare | distrusted, (rare & ~distrusted)[:, order]
+    p = together.shape[1]
+    reach = p - believed[:, ::-1].argmax(1) - believed.argmax(1)
+    few = (together.sum(1) <= MOST_WITHHELD * p) & (reach <= LONGEST_RUN * p)
+    active = np.flatnonzero((believed.sum(1) >= 2) & few)
     state.withheld[active] = together[active]
     return replace(state, active=active)
 
@@ -194,7 +197,7 @@ def believe(rows: Rows, sources: Sequence[CellSource], pool: Pool, prior: Prior,
     state = init(rows)
     for number in range(2 * ROUNDS):
         if number == ROUNDS:
-            state = start_again(state, rows)
+            state = start_again(state, rows, prior.arrays(layout.n_cells)[-1])
         if len(state.active):
             state = step(state, number, rows, sources, pool, prior, layout)
     logits = np.log(np.maximum(state.on, 1e-300)) - np.log(np.maximum(state.off, 1e-300))
