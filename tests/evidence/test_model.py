@@ -275,6 +275,28 @@ def test_damage_that_no_slab_describes(model, rng, values):
     assert after < np.sum(((numbers - clean.numbers) / sd) ** 2)
 
 
+def test_giants_do_not_vouch_for_each_other(rng):
+    """Two skewed columns that depend on each other far out, and on the rest: both drawn uniformly over their ranges."""
+    schema = Schema(tuple(Column(f"x{j}", Kind.CONTINUOUS) for j in range(8)))
+
+    def rows(n):
+        hidden = rng.normal(size=(n, 1))
+        x = hidden + 0.4 * rng.normal(size=(n, 8))
+        x[:, 4] = x[:, 3] + 0.1 * rng.normal(size=n)
+        x[:, 3:5] = np.exp(2.0 * x[:, 3:5])
+        return Blocks(x, np.empty((n, 0), dtype=np.int32))
+
+    reference = rows(600)
+    model = fit_evidence(reference, rows(300), schema, boosted=False, rng=rng)
+    clean = rows(300)
+    numbers = clean.numbers.copy()
+    top = reference.numbers[:, 3:5].max(0)
+    numbers[:, 3:5] = top * (rng.uniform(0.3, 1.0, size=(300, 1)) * [1.0, 1.0])
+    found = model.judge(Blocks(numbers, clean.codes))
+    typical = clean.numbers[:, :3].mean(1) < 1.0  # the rest does not expect giants
+    assert (found.cell_scores[typical][:, 3:5] > 0.0).mean() > 0.9
+
+
 def test_a_handful_of_values_has_no_giants(rng):
     size = np.exp(1.5 * rng.normal(size=(600, 1)) + 0.1 * rng.normal(size=(600, 2)))
     few = np.minimum(rng.poisson(0.4, (600, 1)) + 1.0, 4.0)

@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import best_threshold, conformal_p_values
-from goldseam.evidence.gains import N_CASES, Lesson, Offer, isotonic, lenders, rehearsed_quality
+from goldseam.evidence.gains import N_CASES, Lesson, Offer, curve, isotonic, lenders, rehearsed_quality
 from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, rivals
 
 
@@ -18,6 +18,16 @@ def test_isotonic_equals_scikit_learn(rng):
     values, weights = rng.normal(size=200) + np.linspace(0, 1, 200), rng.uniform(0.1, 2.0, 200)
     expected = IsotonicRegression().fit_transform(np.arange(200), values, sample_weight=weights)
     assert isotonic(values, weights) == pytest.approx(expected)
+
+
+def test_gains_rise_in_a_straight_line_between_scores_that_were_seen():
+    knots = np.arange(6.0)
+    step = np.ones(4)
+    wanted = np.array([0.0, 0.5, 1.0, 1.0])
+    assert curve(knots, np.array([1.0, 3.0, 3.0, 5.0]), step, wanted) == pytest.approx(
+        [0.0, 0.0, 0.375, 0.75, 0.875, 1.0]
+    )
+    assert curve(knots, np.array([3.0, 4.0]), step[:2], np.ones(2)).tolist() == [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
 
 
 def offers(scores, step, width=0.6, natural=False, beyond=0.0, context=-3.0, absurd=False):

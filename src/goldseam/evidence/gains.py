@@ -102,16 +102,15 @@ def isotonic(values: Floats, weights: Floats) -> Floats:
 
 
 def curve(knots: Floats, scores: Floats, step: Floats, wanted: Floats) -> Floats:
-    """The isotonic g of some cells."""
+    """The isotonic g of some cells; between scores that were seen it rises in a straight line, below all of them it is 0."""
     bins = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 0)
     weight = np.minimum(step**2, CLIP**2)
     share = np.clip(wanted / np.where(step == 0.0, 1.0, step), -1.0, 2.0)
     mass = np.bincount(bins, weight, minlength=knots.size).astype(np.float64)
     mean = np.bincount(bins, weight * share, minlength=knots.size) / np.maximum(mass, 1e-12)
-    seen = mass > 0.0
+    seen = np.flatnonzero(mass > 0.0)
     rising = np.clip(isotonic(mean[seen], mass[seen]), 0.0, 1.0)
-    before = np.searchsorted(np.flatnonzero(seen), np.arange(knots.size), side="right") - 1
-    return np.where(before < 0, 0.0, rising[np.maximum(before, 0)])
+    return np.interp(np.arange(knots.size), seen, rising, left=0.0)
 
 
 def case_gains(offer: Offer, wanted: Floats, use: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:

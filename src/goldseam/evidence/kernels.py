@@ -11,7 +11,7 @@ from math import erfc, exp, log, sqrt
 import numpy as np
 from numba import njit
 
-__all__ = ["belief_step", "level_log_ratio", "pool_components", "pool_log_ratio", "pool_moments"]
+__all__ = ["belief_step", "level_log_ratio", "pool_components", "pool_log_ratio", "pool_moments", "shared_support"]
 
 _MOST = 1e15  # largest likelihood ratio of one cell
 _TINY = 1e-300
@@ -280,6 +280,28 @@ def candidate_weight(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def shared_support(first, kappa, row_of, usable, withheld):  # type: ignore[no-untyped-def]
+    """What the m withheld cells of a candidate vouch for each other and (E-7) counts more than once, (n) (E-12).
+
+    first (N, p): kappa with nothing withheld; kappa (n, p): given the candidate's believed cells alone. Let the m cells come
+    back one by one, in any order: the lack first - kappa of a cell falls with the square of the share of the others that
+    are still missing, on average (2 m - 1) / (6 (m - 1)) of it is left when its turn comes. That is exact for two.
+    """
+    n, p = kappa.shape
+    out = np.zeros(n)
+    for i in range(n):
+        r = row_of[i]
+        count, lack = 0, 0.0
+        for j in range(p):
+            if usable[r, j] and withheld[r, j]:
+                count += 1
+                lack += first[r, j] - kappa[i, j]
+        if count > 1:
+            out[i] = lack * (2.0 * count - 1.0) / (6.0 * count - 6.0)
+    return out
+
+
+@njit(nogil=True, cache=True)
 def _fingerprint(mask):  # type: ignore[no-untyped-def]
     code = np.uint64(1469598103934665603)
     for j in range(len(mask)):
@@ -292,6 +314,7 @@ def belief_step(  # type: ignore[no-untyped-def]
     slab,
     drawn,
     kappa,
+    shared,
     row_of,
     usable,
     withheld,
@@ -316,9 +339,9 @@ def belief_step(  # type: ignore[no-untyped-def]
 
     slab (kinds, N, p) and drawn (N, p), the log of its mean over kinds. State, by row of the table: withheld (N, p) the
     candidate; visited (N, rounds) fingerprints of earlier ones; best (N) largest log weight, total (N), on, off, surprise
-    (N, p) weighted sums scaled by e^-best; odds (N) of the first round. Of the cells believed but likelier damaged the worst
-    `share` is withheld next, never more than `most` of the row; withheld cells likelier sound come back. Returns which rows
-    have a new candidate.
+    (N, p) weighted sums scaled by e^-best; odds (N) of the first round. `shared` (n) is added to the log weight. Of the cells
+    believed but likelier damaged the worst `share` is withheld next, never more than `most` of the row; withheld cells
+    likelier sound come back. Returns which rows have a new candidate.
     """
     n, p = kappa.shape
     going = np.zeros(n, np.bool_)
@@ -338,6 +361,7 @@ def belief_step(  # type: ignore[no-untyped-def]
         weight = candidate_weight(
             slab[:, r], kappa[i], withheld[r], usable[r], clean, scatter, rates, segment, runs, order, patterns
         )
+        weight += shared[i]
         new = max(best[r], weight)
         old_scale, scale = exp(best[r] - new), exp(weight - new)
         best[r] = new

@@ -5,18 +5,20 @@
 | (E-6) row prior, chain of segments | `kernels.row_posterior`, `kernels.chain_pass` |
 | (E-7) candidates weighted by the pseudo-likelihood | `kernels.candidate_weight` |
 | next candidate: the worst third of the suspects joins, the likelier sound come back | `kernels.belief_step` |
+| second start: all rare and all distrusted cells withheld together | `start_again` |
+| (E-12) what rare cells vouch for each other counts once | `kernels.shared_support` |
 | kappa of a lone giant <= max(0, log slab - DAMNING): its neighbours cannot save it | `prepare_rows`, `step` |
 | cell score = posterior logit + half of the cell's own log-likelihood ratio | `Beliefs.cell_scores` |
 | row score = log odds of the first round + half of the worst cell score | `Beliefs.row_scores` |
 
-The third line departs from E8.5: the chain spreads suspicion to neighbours, rightly inside a segment and wrongly between
+The cell score departs from E8.5: the chain spreads suspicion to neighbours, rightly inside a segment and wrongly between
 two scattered cells of a weakly dependent table; the cell's own evidence sorts those out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,8 @@ from goldseam.schema import Blocks
 __all__ = ["Beliefs", "Rows", "State", "believe", "init", "prepare_rows", "step"]
 
 ROUNDS = 10
+RARE = 4.0  # a cell is rare if damage of some kind would draw its value so many times oftener than the reference
+LONGEST_RUN = 0.4  # of the columns, in which such cells must lie to be wrong together
 WORST_SHARE = 1.0 / 3.0  # E3
 MOST_WITHHELD = 0.6  # E3
 OWN = 0.5  # weight of a cell's own evidence in its score
@@ -63,7 +67,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class State:
-    """What the next round needs; arrays are written in place, row by row."""
+    """What the next round needs; arrays are written in place, row by row. `first` (n, p) is kappa of the first round."""
 
     withheld: NDArray[np.bool_]
     visited: NDArray[np.uint64]
@@ -73,6 +77,7 @@ class State:
     off: Floats
     surprise: Floats
     odds: Floats
+    first: Floats
     active: Ints
 
 
@@ -142,13 +147,14 @@ def init(rows: Rows) -> State:
     n, p = rows.unusable.shape
     return State(
         withheld=np.zeros((n, p), dtype=bool),
-        visited=np.zeros((n, ROUNDS), dtype=np.uint64),
+        visited=np.zeros((n, 2 * ROUNDS), dtype=np.uint64),
         best=np.full(n, -np.inf),
         total=np.zeros(n),
         on=np.zeros((n, p)),
         off=np.zeros((n, p)),
         surprise=np.zeros((n, p)),
         odds=np.zeros(n),
+        first=np.zeros((n, p)),
         active=np.arange(n),
     )
 
@@ -160,19 +166,39 @@ def step(
     answers = predictions(rows, sources, state.withheld[state.active], state.active)
     numbers, levels = pool.log_ratio(rows.scores, state.active, answers)
     kappa = layout.join(np.minimum(numbers, rows.vouching[state.active]), levels)
+    if number == 0:
+        state.first[:] = kappa
+    shared = np.zeros(len(kappa))
+    if number >= ROUNDS:
+        shared = kernels.shared_support(state.first, kappa, state.active, ~rows.missing, state.withheld)
     going = kernels.belief_step(
-        rows.slab, rows.drawn, kappa, state.active, ~rows.missing, state.withheld, state.visited, number, state.best, state.total,
-        state.on, state.off, state.surprise, state.odds, WORST_SHARE, MOST_WITHHELD, *prior.arrays(layout.n_cells),
+        rows.slab, rows.drawn, kappa, shared, state.active, ~rows.missing, state.withheld, state.visited, number, state.best,
+        state.total, state.on, state.off, state.surprise, state.odds, WORST_SHARE, MOST_WITHHELD, *prior.arrays(layout.n_cells),
     )  # fmt: skip
-    return State(**(vars(state) | {"active": state.active[going]}))
+    return replace(state, active=state.active[going])
+
+
+def start_again(state: State, rows: Rows, order: Ints) -> State:
+    """Where two or more rare cells are still believed that lie in one run of the `order`, they may vouch for each other: all
+    of them are withheld together, with the cells that are distrusted already."""
+    rare = (rows.slab.max(0) > RARE) & ~rows.missing
+    distrusted = (state.on > state.off) & ~rows.missing
+    together, believed = rare | distrusted, (rare & ~distrusted)[:, order]
+    p = together.shape[1]
+    reach = p - believed[:, ::-1].argmax(1) - believed.argmax(1)
+    few = (together.sum(1) <= MOST_WITHHELD * p) & (reach <= LONGEST_RUN * p)
+    active = np.flatnonzero((believed.sum(1) >= 2) & few)
+    state.withheld[active] = together[active]
+    return replace(state, active=active)
 
 
 def believe(rows: Rows, sources: Sequence[CellSource], pool: Pool, prior: Prior, layout: Layout) -> Beliefs:
-    """Rounds until no row has a new candidate, at most ROUNDS."""
+    """Rounds until no row has a new candidate, at most ROUNDS from each of the two starts."""
     state = init(rows)
-    for number in range(ROUNDS):
-        if not len(state.active):
-            break
-        state = step(state, number, rows, sources, pool, prior, layout)
+    for number in range(2 * ROUNDS):
+        if number == ROUNDS:
+            state = start_again(state, rows, prior.arrays(layout.n_cells)[-1])
+        if len(state.active):
+            state = step(state, number, rows, sources, pool, prior, layout)
     logits = np.log(np.maximum(state.on, 1e-300)) - np.log(np.maximum(state.off, 1e-300))
     return Beliefs(logits, state.surprise / state.total[:, None], state.odds, rows.missing)
