@@ -240,6 +240,16 @@ def test_a_contaminated_reference_keeps_its_promise() -> None:
     assert flagged[~truth.any(axis=1)].mean() < 0.12
 
 
+@pytest.mark.parametrize("method", [["conditional"], ["conditional", "boosted"], ["field", "tree"]])
+@pytest.mark.parametrize("observed", [1, 2, 3])
+def test_columns_with_next_to_no_values_are_no_obstacle(method: list[str], observed: int) -> None:
+    rare = REFERENCE.assign(rare=np.nan)
+    rare.loc[np.linspace(5, 390, observed).astype(int), "rare"] = np.arange(observed) + 1.5
+    model = Restorer(**{**FAST, "method": method}).fit(rare)
+    result = model.restore(CLEAN.assign(rare=2.0))
+    assert (result.table.drop(columns="rare").compare(CLEAN).shape[0]) < 0.15 * len(CLEAN)
+
+
 def test_fit_restore_judges_rows_by_models_that_have_not_seen_them() -> None:
     table, cells = damaged(CLEAN, rows=0.15)
     model = Restorer(**{**FAST, "reference": "contaminated"})

@@ -33,6 +33,7 @@ __all__ = ["Boosted", "Forest", "fit_boosted", "flatten"]
 
 ROWS = 800  # E1
 COPIES = 3
+LEAST_SEEN = 10  # values of a number to learn from
 LEAST = 0.002  # least probability of a level
 LOG_WIDTH = (-4.0, 1.0)  # limits of a predicted log width
 LOG_ABS_NORMAL = -0.635  # E log|N(0, 1)|
@@ -152,21 +153,29 @@ def _copies(x: Floats, rng: np.random.Generator) -> tuple[Floats, Ints]:
 
 
 def _number_models(x: Floats, target: Floats, group: Ints, cell: int) -> tuple[Output, Output]:
-    """Mean and log width of one number, as trees."""
+    """Mean and log width of one number, as trees; those of a standard normal score where next to nothing was observed."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     others = np.delete(np.arange(x.shape[1]), cell)
     seen = np.isfinite(target[group])
-    inputs, y, half = x[seen][:, others], target[group][seen], group[seen] % 2
+    if np.isfinite(target).sum() < LEAST_SEEN:
+        return ([], 0.0), ([], 0.0)
+    inputs, y, half = x[seen][:, others], target[group][seen], np.cumsum(np.isfinite(target))[group[seen]] % 2
     settings: dict[str, Any] = {"early_stopping": False, "max_leaf_nodes": 31, "l2_regularization": 1.0}
     residual = np.empty(len(y))
     for fold in (0, 1):
-        model = HistGradientBoostingRegressor(max_iter=40, **settings).fit(inputs[half != fold], y[half != fold])
+        model = HistGradientBoostingRegressor(max_iter=40, **settings).fit(_told(inputs[half != fold]), y[half != fold])
         residual[half == fold] = y[half == fold] - model.predict(inputs[half == fold])
+    inputs = _told(inputs)
     mean = HistGradientBoostingRegressor(max_iter=80, **settings).fit(inputs, y)
     log_size = np.log(np.abs(residual) + 0.02) - LOG_ABS_NORMAL
     width = HistGradientBoostingRegressor(max_iter=30, **(settings | {"max_leaf_nodes": 12})).fit(inputs, log_size)
     return _trees(mean, others)[0], _trees(width, others)[0]
+
+
+def _told(inputs: Floats) -> Floats:
+    """Inputs for a booster, which does not take columns without any value: zeros say as little."""
+    return np.where(np.isfinite(inputs).any(axis=0), inputs, 0.0)
 
 
 def _category_models(x: Floats, target: Floats, group: Ints, cell: int) -> tuple[list[Output], Ints]:
@@ -183,7 +192,7 @@ def _category_models(x: Floats, target: Floats, group: Ints, cell: int) -> tuple
     model = HistGradientBoostingClassifier(
         max_iter=rounds, early_stopping=False, max_leaf_nodes=15, l2_regularization=1.0
     )
-    outputs = _trees(model.fit(x[seen][:, others], y), others)
+    outputs = _trees(model.fit(_told(x[seen][:, others]), y), others)
     if len(outputs) == 1:  # two levels: one log odds, the first level stands at zero
         outputs = [([], 0.0), outputs[0]]
     return outputs, levels

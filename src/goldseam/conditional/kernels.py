@@ -237,8 +237,10 @@ def score_numbers(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def unscore_one(u, knots, below, upto, first, last):  # type: ignore[no-untyped-def]
-    """The value at level u of a column's distribution."""
+    """The value at level u of a column's distribution; NaN at no level."""
     a, b = first, last - 1
+    if np.isnan(u):
+        return u
     if u <= 0.5 * (below[a] + upto[a]):
         return knots[a]
     if u >= 0.5 * (below[b] + upto[b]):
