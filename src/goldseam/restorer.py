@@ -26,8 +26,8 @@ from goldseam.audit import Audit, Outcome, audit, not_audited
 from goldseam.conditional.layout import check_lengths
 from goldseam.constraints import Constraints
 from goldseam.contamination import Belief, features, judge_each_other
-from goldseam.denoising import Damaged, Denoiser, TableNoise, fit_denoiser, given_noise, is_wide, surveyed_rows
-from goldseam.discovery import FineCells, benjamini_hochberg, count_p_values, fit_fine_cells, rehearsed_power
+from goldseam.denoising import Denoiser, fit_denoiser, is_wide
+from goldseam.discovery import fit_fine_cells, rehearsed_power
 from goldseam.engines.local import map_row_blocks, rows_per_block
 from goldseam.errors import CalibrationWarning, InputError, ModelFileError, ParameterError, warn
 from goldseam.evidence import Evidence, Prior, learn_evidence
@@ -37,10 +37,11 @@ from goldseam.mending import Levels, Mended, Mender, Policy, joined
 from goldseam.model_checks import check_attributes, check_indices
 from goldseam.outside import fit_outside
 from goldseam.record import facts_of, histograms, promise, seam_of
-from goldseam.sampling import LEAST_ROWS, RowSample, check_reference, donor_reference, donor_rows, split_rows
+from goldseam.sampling import LEAST_ROWS, check_reference, donor_reference, donor_rows, split_rows
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import Restoration
 from goldseam.settings import check_columns, check_folds, check_levels, check_row, check_settings, group_order
+from goldseam.surveying import Survey
 from goldseam.tables import Table, batches_of
 from goldseam.validation import Saved, fit_blocks, new_blocks
 from goldseam.witnesses import TreeWitness, fit_tree_witness
@@ -348,7 +349,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         return promises
 
     def _outcome(self, blocks: Blocks) -> Outcome:
-        mended = self._mended(blocks, self._levels_of([blocks], noise=True))
+        mended = self._mended(blocks, self._survey.levels([blocks], noise=True))
         return Outcome(mended.blocks, mended.flagged, mended.suspect, mended.changed, mended.low, mended.high)
 
     # --- restore ----------------------------------------------------------------------------------------------------
@@ -373,7 +374,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
                 'error_control="fdr" needs levels for a stream. Hint: levels=restorer.survey(batches).'
             )
         first_row = 0
-        levels = self._levels_of([]) if levels is None else levels
+        levels = self._survey.levels([]) if levels is None else levels
         for table in batches_of(tables):
             result = self.restore(table, levels=levels, first_row=first_row)
             first_row += result.incoming.n_rows
@@ -383,7 +384,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         """The levels of a table that comes in batches: what cannot be known from one row alone."""
         check_is_fitted(self)
         encoded = (Table.read(table, self.missing_values).encode(self.schema_) for table in batches_of(tables))
-        return self._levels_of(encoded, noise=True)
+        return self._survey.levels(encoded, noise=True)
 
     def fit_restore(self, X: Any, *, n_folds: int = 5) -> Restoration:
         """Restore a table without a reference: every row by a model that has not seen it.
@@ -402,38 +403,20 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         models = [
             clone(self).set_params(audit=False)._fit_rows(blocks.take(some), self.schema_, rng) for some in others
         ]
-        levels, own = self._levels_of_folds(models, [blocks.take(part) for part in rows], blocks)
+        levels, own = self._survey.of_folds(
+            [model._survey for model in models], [blocks.take(part) for part in rows], blocks
+        )
         parts = [
             model._mended(blocks.take(part), one).with_donors(some)
             for model, part, some, one in zip(models, rows, others, own, strict=True)
         ]
         return self._restoration(table, joined(parts).take(np.argsort(np.concatenate(rows))), levels, 0, repair=True)
 
-    def _levels_of_folds(
-        self, models: Sequence[Restorer], parts: Sequence[Blocks], table: Blocks
-    ) -> tuple[Levels, list[Levels]]:
-        """The levels of a table whose parts are judged by models of their own, and the same in the terms of each model.
-
-        Whether the table is noisy is decided once, by the model of the whole; how noisy, by each model on the whole table.
-        The FDR threshold is that of all parts together.
-        """
-        noise = self._levels_of([table], noise=True).noise
-        noises = [noise if noise is None or noise.given or not noise.acts else model._levels_of([table], noise=True).noise
-                  for model in models]  # fmt: skip
-        threshold = None
-        if self.error_control == "fdr":
-            counts = [
-                _counted(model.mender_.evidence_for(one), model.mender_.fine, part, self.n_jobs)
-                for model, one, part in zip(models, noises, parts, strict=True)
-            ]
-            threshold = benjamini_hochberg(np.sum(counts, axis=0), self.alarm_rate)
-        return Levels(threshold, noise), [Levels(threshold, one) for one in noises]
-
     def transform(self, X: Any) -> Any:
         """The restored table."""
         check_is_fitted(self)
         table, blocks = new_blocks(self, X, self.schema_)
-        mended = self._mended(blocks, self._levels_of([blocks]))
+        mended = self._mended(blocks, self._survey.levels([blocks]))
         return table.decode(self.schema_, mended.blocks, self._in_schema(mended.changed))
 
     def _restored(self, table: Any, levels: Levels | None, first_row: int, *, repair: bool) -> Restoration:
@@ -446,7 +429,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
 
     def _levels_for(self, blocks: Blocks, levels: Levels | None) -> Levels:
         """The levels given, or else those of the rows themselves."""
-        return self._levels_of([blocks], noise=True) if levels is None else check_levels(levels, self)
+        return self._survey.levels([blocks], noise=True) if levels is None else check_levels(levels, self)
 
     def _mended(self, blocks: Blocks, levels: Levels) -> Mended:
         mend = self.mender_.for_table(levels)
@@ -462,7 +445,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         With `soft`, a category that was mended, or whose level was never seen, shows the probabilities of its levels in place
         of zeros and ones.
         """
-        mended = self._mended(blocks, self._levels_of([blocks]))
+        mended = self._mended(blocks, self._survey.levels([blocks]))
         evidence = self.mender_.evidence
         unsure = mended.changed | evidence.layout.unusable(mended.blocks)  # also what a policy left, levels never seen
         rows = np.flatnonzero(unsure.any(axis=1))
@@ -478,41 +461,9 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
             out[rows, first:] = np.where(np.repeat(cells, width, axis=1), levels, hard)
         return out
 
-    def _levels_of(self, batches: Iterable[Blocks], *, noise: bool = False) -> Levels:
-        """One pass over a table: its FDR threshold, and with `noise` its noise, from a sample of its rows."""
-        evidence, fine = self.mender_.evidence, self.mender_.fine
-        counts, sample = count_p_values(np.empty(0)), RowSample(surveyed_rows(self.schema_))
-        noise = noise and self.denoise == "auto" and self.mender_.denoiser is not None
-        by_cell = self.error_control == "fdr"
-        for blocks in batches if by_cell or noise else ():
-            if noise:
-                sample.add(blocks)
-            if by_cell:
-                counts += _counted(evidence, fine, blocks, self.n_jobs)
-        found = self._noise_of(sample.rows) if noise and sample.rows is not None else self._given_noise()
-        if by_cell and found is not None and found.acts and sample.rows is not None:
-            counts = _counted(self.mender_.evidence_for(found), fine, sample.rows, self.n_jobs)
-        return Levels(benjamini_hochberg(counts, self.alarm_rate) if by_cell else None, found)
-
-    def _noise_of(self, rows: Blocks) -> TableNoise:
-        """The noise of some rows, surveyed anew each time that more is known of the cells that are damaged besides."""
-        mender, damaged = self.mender_, Damaged.nothing(rows)
-        assert mender.denoiser is not None
-        found = mender.denoiser.survey(rows, damaged)
-        if found.acts:
-            damaged = replace(damaged, clean=mender.hidden(mender.evidence.judge(rows, self.n_jobs)))
-            found = mender.denoiser.survey(rows, damaged)
-        if found.acts:
-            damaged = mender.damaged_besides(rows, damaged, found, self.n_jobs)[0]
-            found = mender.denoiser.survey(rows, damaged)
-        if found.acts:
-            found = mender.damaged_besides(rows, damaged, found, self.n_jobs)[1]
-        return found
-
-    def _given_noise(self) -> TableNoise | None:
-        if not isinstance(self.denoise, Mapping):
-            return None
-        return given_noise(self.schema_, self.denoise, damaged_p_value=self.alarm_rate)
+    @property
+    def _survey(self) -> Survey:
+        return Survey(self.mender_, self.alarm_rate, self.error_control == "fdr", self.denoise, self.n_jobs)
 
     def _in_schema(self, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
         out = np.zeros((len(cells), len(self.schema_.columns)), dtype=bool)
@@ -601,13 +552,6 @@ def _row_threshold(evidence: Evidence, alarm_rate: float) -> float:
     scores = evidence.calibration.row_scores
     allowed = int(np.floor(alarm_rate * (scores.size + 1) + 1e-9)) - 1
     return float(scores[-1 - allowed]) if allowed >= 0 else float("inf")
-
-
-def _counted(evidence: Evidence, fine: FineCells, blocks: Blocks, n_jobs: int | None) -> Ints:
-    """How many observed cells have which p-value."""
-    found = evidence.judge(blocks, n_jobs)
-    p_values = fine.p_values(found.row_scores, found.cell_scores)
-    return count_p_values(p_values[np.isfinite(found.cell_scores)])
 
 
 def _shows_nothing(rate: float, n_calibration: int) -> str:
