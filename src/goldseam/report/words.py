@@ -34,7 +34,9 @@ CAUSE_WORDS: Final[dict[str, CauseWords]] = {
     "missing": CauseWords("○", "missing", "The cell was empty and has been filled."),
     "noise": CauseWords("≈", "noise", "The value was plausible but noisy. It was used and drawn in."),
     "unseen": CauseWords("✳", "unseen", "A category that the reference never had."),
-    "refused": CauseWords("✕", "refused", "Flagged, but too little is left to mend it. The value stays."),
+    "refused": CauseWords(
+        "✕", "refused", "Not mended: too little is left, or a rule forbids it. The cell stays as it was."
+    ),
 }
 
 
