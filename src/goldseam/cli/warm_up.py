@@ -76,8 +76,10 @@ def mend_a_few_rows() -> None:
     from goldseam.restorer import Restorer
 
     rng = np.random.default_rng(0)
-    numbers = rng.normal(size=(40, 1)) + 0.1 * rng.normal(size=(40, 3))
-    clean = pl.DataFrame(numbers, schema=["a", "b", "c"]).with_columns(d=np.where(numbers[:, 0] > 0, "high", "low"))
+    numbers = rng.normal(size=(40, 1)) + 0.1 * rng.normal(
+        size=(40, 6)
+    )  # enough for a run of cells that are wrong together
+    clean = pl.DataFrame(numbers, schema=list("abcdef")).with_columns(g=np.where(numbers[:, 0] > 0, "high", "low"))
     damaged = clean[:20].with_columns(a=pl.lit(9.0), b=pl.lit(None, pl.Float64))
     for method in (["conditional", "boosted"], ["conditional", "tree"]):
         model = Restorer(method=method, denoise=False, audit=False, random_state=0).fit(clean)
