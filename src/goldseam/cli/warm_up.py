@@ -76,9 +76,8 @@ def mend_a_few_rows() -> None:
     from goldseam.restorer import Restorer
 
     rng = np.random.default_rng(0)
-    numbers = rng.normal(size=(40, 1)) + 0.1 * rng.normal(
-        size=(40, 6)
-    )  # enough for a run of cells that are wrong together
+    columns = 6  # enough for a run of cells that are wrong together
+    numbers = rng.normal(size=(40, 1)) + 0.1 * rng.normal(size=(40, columns))
     clean = pl.DataFrame(numbers, schema=list("abcdef")).with_columns(g=np.where(numbers[:, 0] > 0, "high", "low"))
     damaged = clean[:20].with_columns(a=pl.lit(9.0), b=pl.lit(None, pl.Float64))
     for method in (["conditional", "boosted"], ["conditional", "tree"]):
