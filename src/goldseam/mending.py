@@ -350,6 +350,7 @@ class Mender:
         wanted = repairs.changed & allowed & ~policy.flag & ~quarantined[:, None]
         numbers, changed = self._constrained(blocks, repairs, wanted)
         mended = self._kept(blocks, Blocks(numbers, repairs.blocks.codes), changed)
+        changed &= evidence.layout.join(mended.numbers != blocks.numbers, mended.codes != blocks.codes)
         cause = np.full(changed.shape, NO_CAUSE, dtype=np.int8)
         cause[(suspect | missing | repairs.refused) & ~changed] = REFUSED
         cause[changed & suspect] = CORRUPT

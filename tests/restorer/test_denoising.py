@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import goldseam as gs
@@ -128,6 +129,16 @@ def test_runs_of_wrong_numbers_are_found_amid_noise(restorer: Restorer) -> None:
     result = restorer.restore(table)
     assert result.facts["noise"]["x2"]["value"] == pytest.approx(0.2 * REFERENCE["x2"].std(), rel=0.5)
     assert error(result.table)[hit].sum() < 0.5 * error(table)[hit].sum()
+
+
+def test_what_comes_back_the_same_is_not_on_record_as_changed(restorer: Restorer) -> None:
+    table, _ = noisy(1.0)
+    result = restorer.restore(table)
+    lines = result.seam.to_polars().filter(pl.col("cause").is_in(["noise", "corrupt"]))
+    assert lines.filter(pl.col("column") == "count").height > 50
+    assert not (lines["observed"] == lines["restored"]).any()
+    assert result.changed.sum() == len(lines)
+    assert (result.table["count"] != table["count"]).sum() == result.changed[:, 3].sum()
 
 
 def test_levels_never_seen_in_noisy_rows_speak_against_no_other_cell(restorer: Restorer) -> None:
