@@ -344,6 +344,10 @@ def without_markers(cells: Cells, markers: Sequence[str]) -> Any:
 
 def _written_pandas(series: nw.Series[Any], rows: Rows, values: Sequence[Any], kind: Kind) -> Any:
     native = series.to_native()
+    if not hasattr(native.dtype, "pyarrow_dtype") and _gives_way(series, values, kind):
+        numeric = _natural(values, kind).is_numeric()
+        gaps = np.full(len(native), np.nan) if numeric else native.to_numpy(dtype=object)
+        native = type(native)(gaps, index=native.index, name=native.name, dtype=gaps.dtype)
     if isinstance(native.dtype, np.dtype):
         array = _written_array(native.to_numpy(), rows, values, kind)
     elif hasattr(native.dtype, "pyarrow_dtype"):  # not by pandas: it loses the gaps of dictionaries
@@ -361,10 +365,9 @@ def _written_pandas(series: nw.Series[Any], rows: Rows, values: Sequence[Any], k
 def _written_polars(series: nw.Series[Any], rows: Rows, values: Sequence[Any], kind: Kind) -> Any:
     import polars
 
+    series = _with_room(series, values, kind)
     native = series.to_native()
     items = _fitting(values, series.dtype, kind)
-    if native.dtype == polars.Null:
-        native = native.cast(polars.Series(items).dtype)
     if native.dtype == polars.Enum and (new := _new_labels(items, native.dtype.categories)):
         native = native.cast(polars.Enum([*native.dtype.categories, *new]))
     return native.clone().scatter(rows, polars.Series(items, dtype=native.dtype))
@@ -374,15 +377,43 @@ def _written_arrow(series: nw.Series[Any], rows: Rows, values: Sequence[Any], ki
     import pyarrow
     from pyarrow import compute
 
+    series = _with_room(series, values, kind)
     native = series.to_native()
     items = _fitting(values, series.dtype, kind)
     mask = np.zeros(len(native), dtype=bool)
     mask[rows] = True
     if pyarrow.types.is_dictionary(native.type):
         return _written_dictionary(native, mask, items)
-    if pyarrow.types.is_null(native.type):
-        native = native.cast(pyarrow.array(items).type)
     return compute.replace_with_mask(native, pyarrow.array(mask), pyarrow.array(items, type=native.type))
+
+
+def _with_room(series: nw.Series[Any], values: Sequence[Any], kind: Kind) -> nw.Series[Any]:
+    """The column itself, or as many gaps of a type that holds the values."""
+    if not _gives_way(series, values, kind):
+        return series
+    return nw.new_series(series.name, [None] * len(series), _natural(values, kind), backend=series.implementation)
+
+
+def _gives_way(series: nw.Series[Any], values: Sequence[Any], kind: Kind) -> bool:
+    """Whether a column has no value of its own that would need its type, and that type cannot hold the new ones."""
+    dtype, natural = series.dtype, _natural(values, kind)
+    if dtype in (nw.String, nw.Object) or (dtype.is_numeric() and natural != nw.String):
+        return False
+    if dtype in (nw.Categorical, nw.Enum):
+        levels = not isinstance(values, np.ndarray) and series.implementation.is_pandas_like()
+        holds = levels or natural == nw.String
+    else:
+        holds = dtype == natural
+    return not holds and bool(series.is_null().all())
+
+
+def _natural(values: Sequence[Any], kind: Kind) -> Any:
+    """The type that values have by nature: numbers come as an array, levels as a list."""
+    if isinstance(values, np.ndarray):
+        return nw.Int64() if kind is Kind.INTEGER else nw.Float64()
+    example = next((value for value in values if value is not None), None)
+    kinds = ((bool, nw.Boolean), (int, nw.Int64), (float, nw.Float64))
+    return next((dtype for type_, dtype in kinds if isinstance(example, type_)), nw.String)()
 
 
 def _written_dictionary(native: Any, mask: NDArray[np.bool_], items: Sequence[Any]) -> Any:
@@ -448,7 +479,7 @@ def _fitting(values: Sequence[Any], dtype: Any, kind: Kind) -> Any:
             floats = _clipped(_rounded(_float_array(values), kind), largest)
             return [_decimal(value, dtype.scale) for value in floats.tolist()]
         if dtype == nw.Boolean:
-            return [None if is_missing(value) else bool(value) for value in values]
+            return [None if is_missing(value) else bool(round(value)) for value in values]
     if dtype == nw.String:
         return [_text(value, kind) for value in values]
     return [None if is_missing(value) else value for value in values]
@@ -512,7 +543,7 @@ def _like(value: Any, example: Any, kind: Kind) -> Any:
     if isinstance(example, Decimal):
         return _decimal(float(value), max(0, -int(example.as_tuple().exponent)))
     if isinstance(example, bool):
-        return bool(value)
+        return bool(round(value))
     if isinstance(example, (int, np.integer)) or (example is None and kind is Kind.INTEGER):
         return round(float(value))
     return value if example is None else float(value)

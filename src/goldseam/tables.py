@@ -32,6 +32,7 @@ that lacks a column         `MissingColumnError`, with a near name when there is
 with an extra column        kept in its place, passed through
 with columns in new order   fine: columns are found by name
 with text for numbers       `SchemaError` with the first bad value and its row
+with a column of gaps only  fits every kind; filled, it has their type where its own cannot hold them
 with an unseen category     code `UNSEEN`
 with an infinite number     `InputError` with column and row
 with an absurd number       read as a billion ranges outside; unchanged, it comes back as it came
@@ -157,7 +158,8 @@ class Table:
 
         `changed` is boolean, one column per column of the schema. Integers are rounded into their dtype's range,
         categories written as their level. NaN or `MISSING` in a changed cell writes a missing one; only then may a
-        dtype change, where it cannot hold that (numpy integers become floats). A categorical gains a level only where a
+        dtype change, where it cannot hold that (numpy integers become floats), or where a column of gaps only has a type,
+        such as that of dates, which cannot hold what is filled in. A categorical gains a level only where a
         changed cell takes one that its dtype lacks.
         """
         _check_shapes(self, schema, blocks, changed)

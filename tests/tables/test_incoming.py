@@ -125,6 +125,44 @@ def test_a_column_without_any_value_fits_every_kind(make):
     assert (again.codes[[3, 5]] == MISSING).all()
 
 
+GAPS = {
+    "datetime": pd.Series([None] * 30, dtype="datetime64[us]"),
+    "zoned": pd.Series([None] * 30, dtype="datetime64[us, UTC]"),
+    "timedelta": pd.Series([None] * 30, dtype="timedelta64[ns]"),
+    "period": pd.Series([None] * 30, dtype="period[D]"),
+    "boolean": pd.Series([None] * 30, dtype="boolean"),
+    "polars null": pl.Series([None] * 30),
+    "polars date": pl.Series([None] * 30, dtype=pl.Date),
+    "polars boolean": pl.Series([None] * 30, dtype=pl.Boolean),
+    "polars list": pl.Series([None] * 30, dtype=pl.List(pl.Int64)),
+    "arrow null": pa.nulls(30),
+    "arrow timestamp": pa.nulls(30, pa.timestamp("us")),
+}
+
+
+@pytest.mark.parametrize("gaps", GAPS.values(), ids=GAPS.keys())
+@pytest.mark.parametrize(
+    ("name", "cells", "values"),
+    [("temp_3", 0, [0.25, 0.75]), ("count", 1, [7, 90]), ("colour", 0, ["blue", "red"]), ("grade", 1, [1, 3])],
+)
+def test_gaps_of_a_type_that_cannot_hold_what_is_filled_in_take_its_type(gaps, name, cells, values):
+    reference = REFERENCE.assign(count=range(30))
+    schema = learn_schema(Table.read(reference))
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[type(gaps).__module__.split(".")[0]]
+    table = Table.read(make({n: gaps if n == name else reference[n].to_numpy() for n in reference.columns}))
+    blocks = table.encode(schema)
+    if name in ("temp_3", "count"):
+        blocks.numbers[[4, 9], cells] = values
+    else:
+        blocks.codes[[4, 9], cells] = [0, 2]
+    changed = np.zeros((30, 4), dtype=bool)
+    changed[[4, 9], schema.position(name)] = True
+    filled = listed(table.decode(schema, blocks, changed)[name])
+    assert [filled[4], filled[9]] == values
+    assert isinstance(filled[4], type(values[0])) or (isinstance(gaps, pd.Series) and isinstance(filled[4], float))
+    assert pd.isna(pd.Series(filled[:4], dtype=object)).all()
+
+
 @library
 def test_infinite_numbers_name_column_and_row(make):
     cells = REFERENCE["temp_3"].to_numpy().copy()
