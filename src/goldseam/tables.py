@@ -32,6 +32,7 @@ that lacks a column         `MissingColumnError`, with a near name when there is
 with an extra column        kept in its place, passed through
 with columns in new order   fine: columns are found by name
 with text for numbers       `SchemaError` with the first bad value and its row
+with booleans for numbers   `SchemaError`, unless the reference stays within 0 and 1
 with a column of gaps only  fits every kind; filled, it has their type where its own cannot hold them
 with an unseen category     code `UNSEEN`
 with an infinite number     `InputError` with column and row
@@ -394,6 +395,9 @@ def _within_reach(column: Column, values: NDArray[np.float64]) -> NDArray[np.flo
 
 def _as_numbers(column: Column, cells: Cells) -> Numbers:
     if isinstance(cells, Numbers):
+        if cells.form == "boolean" and cells.observed.any() and not _is_yes_or_no(column):
+            row = int(cells.observed.argmax())
+            _wrong_type(column, "booleans", (bool(cells.values[row]), row))
         return cells
     if isinstance(cells, Opaque):
         _wrong_type(column, cells.what, cells.first)
@@ -401,6 +405,12 @@ def _as_numbers(column: Column, cells: Cells) -> Numbers:
     if bad_row is not None:
         _wrong_type(column, "text", (cells.labels[cells.codes[bad_row]], bad_row))
     return numbers
+
+
+def _is_yes_or_no(column: Column) -> bool:
+    """Whether booleans can hold what is put into the column."""
+    states = column.levels or (column.low, column.high)
+    return all(isinstance(state, str) or not (state < 0 or state > 1) for state in states)
 
 
 def _encoded_codes(column: Column, cells: Cells) -> NDArray[np.int32]:

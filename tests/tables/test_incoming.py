@@ -163,6 +163,23 @@ def test_gaps_of_a_type_that_cannot_hold_what_is_filled_in_take_its_type(gaps, n
     assert pd.isna(pd.Series(filled[:4], dtype=object)).all()
 
 
+@pytest.mark.parametrize(("name", "kind"), [("temp_3", "continuous"), ("grade", "integer")])
+@library
+def test_booleans_for_numbers(make, name, kind):
+    table = make(REFERENCE.assign(**{name: pd.array([None, True] * 15, dtype="boolean")}))
+    with pytest.raises(SchemaError, match=rf"'{name}'.*holds booleans.*learnt it as {kind}.*True at row 1"):
+        Table.read(table).encode(SCHEMA)
+
+
+def test_booleans_for_zeros_and_ones_are_read_and_written():
+    schema = learn_schema(Table.read(np.tile([[0.0], [1.0], [0.0]], (10, 1))), small_integers=0)
+    table = Table.read(np.array([[True], [False], [True]]))
+    blocks = table.encode(schema)
+    assert blocks.numbers.ravel().tolist() == [1.0, 0.0, 1.0]
+    blocks.numbers[:2, 0] = [0.2, 0.8]
+    assert table.decode(schema, blocks, np.array([[True], [True], [False]])).ravel().tolist() == [False, True, True]
+
+
 @library
 def test_infinite_numbers_name_column_and_row(make):
     cells = REFERENCE["temp_3"].to_numpy().copy()
