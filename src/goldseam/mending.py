@@ -101,6 +101,7 @@ class Policy:
 def _per_column(setting: object, names: Sequence[str], what: str, default: object) -> list[object]:
     if not isinstance(setting, Mapping):
         return [setting] * len(names)
+    setting = {str(name): value for name, value in setting.items()}
     unknown = [name for name in setting if name not in names]
     if unknown:
         raise ParameterError(

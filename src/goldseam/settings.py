@@ -80,7 +80,7 @@ def group_order(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> li
     """
     seen: dict[str, str] = {}
     for group, columns in groups.items():
-        for name in columns:
+        for name in map(str, columns):
             if name not in names:
                 raise ParameterError(
                     f"Group {group!r} names column {name!r}, which is not modelled. Hint: modelled are {', '.join(names[:20])}."

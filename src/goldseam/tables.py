@@ -236,7 +236,8 @@ def learn_schema(
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows in centres, scales and frequencies; rows of weight 0 are not seen.
     """
-    _check_settings(table, kinds or {}, max_levels, small_integers, constant)
+    kinds = {str(name): kind for name, kind in (kinds or {}).items()}
+    _check_settings(table, kinds, max_levels, small_integers, constant)
     weights = _checked_weights(sample_weight, table.n_rows)
     seen = np.ones(table.n_rows, dtype=bool) if weights is None else weights > 0
     markers = _markers((*table.missing_values, *_markers(missing_values)))
@@ -485,8 +486,8 @@ def _check_settings(
             raise ParameterError(f"kinds names the column {name!r}, which the table does not have. Hint: {hint}")
 
 
-def _kind_named(kinds: Mapping[str, str] | None, name: str) -> Kind | None:
-    wanted = (kinds or {}).get(name)
+def _kind_named(kinds: Mapping[str, str], name: str) -> Kind | None:
+    wanted = kinds.get(name)
     if wanted is None or wanted in list(Kind):
         return None if wanted is None else Kind(wanted)
     raise ParameterError(

@@ -120,3 +120,23 @@ def test_markers_of_fit_are_those_of_the_table() -> None:
     table = pd.DataFrame({"a": ["1.5", "n/a", "2.5", *["3.5", "4.25"] * 20], "b": np.arange(43.0)})
     model = Restorer(**FAST, missing_values=["n/a"], alarm_rate=0.2).fit(table)
     assert model.schema_.missing_values == ("n/a",)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kinds": {2: "integer"}}, {"groups": {"pair": [0, 2]}}, {"policy": {0: "flag"}}, {"costs": {1: 3.0}},
+        {"denoise": {0: 0.1}},
+    ],
+)  # fmt: skip
+def test_columns_are_named_by_their_labels_or_as_text(settings: dict[str, Any]) -> None:
+    table = pd.DataFrame({0: PIXELS[:, 0], 1: PIXELS[:, 1], 2: np.rint(PIXELS[:, 2])})
+    ((name, by_label),) = settings.items()
+    as_text = {str(key): [str(c) for c in value] if name == "groups" else value for key, value in by_label.items()}
+    damaged = table.head(20).copy()
+    damaged.loc[3, 0] = 40.0
+    results = [Restorer(**FAST | {name: given}).fit(table).restore(damaged) for given in (by_label, as_text)]
+    assert results[0].seam == results[1].seam
+    other = {"pair": [9]} if name == "groups" else {9: next(iter(by_label.values()))}
+    with pytest.raises(ParameterError, match=r"names (the )?column '9'"):
+        Restorer(**FAST | {name: other}).fit(table)

@@ -99,6 +99,7 @@ def given_levels(schema: Schema, given: Mapping[str, float], gross: float = 0.0)
     >>> given_levels(schema, {"age": 2.0}).described(schema)["age"]
     {'value': 2.0, 'source': 'user', 'floor': None, 'status': 'given'}
     """
+    given = {str(name): value for name, value in given.items()}
     for name, value in given.items():
         _check_level(schema, name, value)
     numbers, categories = ([c.name for c in part] for part in (schema.numbers, schema.categories))
