@@ -97,6 +97,8 @@ def _checked(estimator: Any, X: Any, *, reset: bool, least_rows: int) -> Any:
     """Names and number of columns by scikit-learn's rules; what is no frame becomes a numpy array."""
     refuse_masked(X)
     is_frame = nw.dependencies.is_into_dataframe(X)
+    if is_frame or nw.dependencies.is_polars_lazyframe(X):
+        Table.read(X)  # refuses equal names and lazy frames
     if is_frame and len(X) < least_rows:
         raise InputError(
             f"The reference has {len(X)} rows, but a minimum of {least_rows} is required. Hint: check the filter."

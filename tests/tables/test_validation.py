@@ -111,3 +111,12 @@ def test_zero_rows(make):
 def test_infinite_numbers():
     with pytest.raises(InputError, match=r"Column 'x1' is infinite at row 2"):
         Filler().fit([[1.0, 2.0], [0.5, 3.0], [1.0, float("inf")]])
+
+
+@pytest.mark.parametrize("method", ["fit", "transform"])
+def test_equal_names_and_lazy_frames_are_refused(method):
+    call = getattr(Filler().fit(pd.DataFrame(ROWS)), method)
+    with pytest.raises(InputError, match=r"must be distinct as text, but 'length' occurs 2 times\. Hint"):
+        call(pd.DataFrame(ROWS)[["length", "colour", "length"]])
+    with pytest.raises(InputError, match=r"polars LazyFrame.*Hint: call \.collect\(\) first"):
+        call(pl.LazyFrame(ROWS))
