@@ -155,7 +155,7 @@ class Table:
         return Blocks(numbers, codes)
 
     def decode(self, schema: Schema, blocks: Blocks, changed: NDArray[np.bool_]) -> Any:
-        """The native table with the changed cells taken from the blocks.
+        """The native table anew, with the changed cells taken from the blocks.
 
         `changed` is boolean, one column per column of the schema. Integers are rounded into their dtype's range,
         categories written as their level. NaN or `MISSING` in a changed cell writes a missing one; only then may a
@@ -165,7 +165,7 @@ class Table:
         """
         _check_shapes(self, schema, blocks, changed)
         if not changed.any():
-            return self.native
+            return self.copy()
         columns = {}
         for position in np.flatnonzero(changed.any(axis=0)).tolist():
             column = schema.columns[position]

@@ -120,3 +120,15 @@ def test_equal_names_and_lazy_frames_are_refused(method):
         call(pd.DataFrame(ROWS)[["length", "colour", "length"]])
     with pytest.raises(InputError, match=r"polars LazyFrame.*Hint: call \.collect\(\) first"):
         call(pl.LazyFrame(ROWS))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda rows: np.array([rows["length"]]).T])
+def test_what_comes_back_unchanged_is_the_callers_own(make):
+    table = make({"length": [1.5, 2.5, 4.0]})
+    result = Filler().fit(table).transform(table)
+    assert np.array_equal(result, table)
+    if isinstance(result, np.ndarray):
+        result[0, 0] = 99.0
+    else:
+        result.loc[0, "length"] = 99.0
+    assert np.asarray(table)[0, 0] == 1.5
