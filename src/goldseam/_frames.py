@@ -34,6 +34,9 @@ class Frame(Protocol):
     def cells(self, position: int, markers: Sequence[str]) -> Cells:
         """One column in its neutral form."""
 
+    def item(self, position: int, row: int) -> Any:
+        """One cell as the library has it."""
+
     def written(self, position: int, rows: Rows, values: Sequence[Any], kind: Kind) -> Any:
         """A copy of one column with new values in some rows; None or NaN writes a missing cell."""
 
@@ -108,6 +111,9 @@ class DataFrame:
             raise InputError(f"Complex data not supported: column {series.name!r} is complex. Hint: pass its parts.")
         return _opaque(f"values of type {dtype}", series, np.flatnonzero(~series.is_null().to_numpy()))
 
+    def item(self, position: int, row: int) -> Any:
+        return self.series(position)[row]
+
     def written(self, position: int, rows: Rows, values: Sequence[Any], kind: Kind) -> Any:
         series = self.series(position)
         if self.is_pandas:
@@ -166,6 +172,9 @@ class ArrayFrame:
             return cells_of_objects(column, markers)
         seen = np.flatnonzero(~np.isnat(column) if column.dtype.kind in "mM" else np.ones(len(column), dtype=bool))
         return _opaque(f"values of dtype {column.dtype}", column, seen)
+
+    def item(self, position: int, row: int) -> Any:
+        return self.native[row, position]
 
     def written(self, position: int, rows: Rows, values: Sequence[Any], kind: Kind) -> NDArray[Any]:
         return _written_array(self.native[:, position], rows, values, kind)

@@ -72,6 +72,7 @@ __all__ = ["Table", "batches_of", "learn_schema", "named_numbers", "refuse_maske
 
 Weights = NDArray[np.float64]
 REACH: Final = 1e9
+LARGE: Final = 2.0**53  # from here on float64 does not hold every whole number
 Constant = Literal["passthrough", "number"]
 
 
@@ -138,7 +139,11 @@ class Table:
         cells = self.cells(name, missing_values)
         if isinstance(cells, Numbers):
             write = repr if cells.form in ("float", "decimal") else _whole if cells.form == "integer" else _yes_or_no
-            return [None if value != value else write(value) for value in cells.values[rows].tolist()]
+            texts = [None if value != value else write(value) for value in cells.values[rows].tolist()]
+            large = np.abs(cells.values[rows]) >= LARGE if cells.form == "integer" else np.zeros(len(rows), dtype=bool)
+            for i in np.flatnonzero(large):
+                texts[i] = str(int(self.frame.item(self.names.index(name), int(rows[i]))))
+            return texts
         if isinstance(cells, Labels):
             return [None if code == MISSING else str(cells.labels[code]) for code in cells.codes[rows].tolist()]
         raise InputError(f"Column {name!r} holds {cells.what}, which is passed through and has no cells to show.")
@@ -363,7 +368,7 @@ _CATEGORY = (Kind.CATEGORICAL, Kind.ORDINAL)
 
 def _are_whole(values: NDArray[np.float64]) -> bool:
     """Whether floats are integers in disguise, as those of a column with gaps often are."""
-    return bool(np.all(values == np.rint(values)) and np.all(np.abs(values) < 2.0**53))
+    return bool(np.all(values == np.rint(values)) and np.all(np.abs(values) < LARGE))
 
 
 def _number_kind(cells: Numbers, whole: bool) -> Kind:

@@ -451,3 +451,18 @@ def test_column_labels_that_are_no_strings_come_back():
     result = table.decode(schema, blocks, changed_at((0, 0)))
     assert result.columns.equals(native.columns)
     assert result.iloc[0, 0] == 5.5
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"x0": [2**62 + 1, 7]}),
+        pd.DataFrame({"x0": pd.array([2**62 + 1, 7], dtype="Int64")}),
+        pl.DataFrame({"x0": [2**62 + 1, 7]}),
+        pa.table({"x0": [2**62 + 1, 7]}),
+        np.array([[2**62 + 1], [7]]),
+        np.array([[2**62 + 1], [7]], dtype=object),
+    ],
+)
+def test_whole_numbers_beyond_those_of_float64_are_shown_exactly(table):
+    assert Table.read(table).texts("x0", np.array([0, 1])) == [str(2**62 + 1), "7"]
