@@ -250,6 +250,19 @@ def test_columns_with_next_to_no_values_are_no_obstacle(method: list[str], obser
     assert (result.table.drop(columns="rare").compare(CLEAN).shape[0]) < 0.15 * len(CLEAN)
 
 
+@pytest.mark.parametrize("method", [["conditional"], ["field"]])
+def test_a_level_that_no_row_to_learn_from_has_is_no_obstacle(method: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=300)
+    table = pd.DataFrame({"a": z + 0.1 * rng.normal(size=300), "b": z, "flag": False, "c": np.where(z > 0, "x", "y")})
+    learnt_from = Restorer(**FAST).fit(table.assign(flag=z > 0)).reference_rows_
+    table.loc[np.setdiff1d(np.arange(300), learnt_from)[0], "flag"] = True
+    model = Restorer(**FAST | {"method": method}).fit(table)
+    assert model.mender_.denoiser is not None
+    assert np.isfinite(model.mender_.denoiser.field.potentials.h).all()
+    assert np.isfinite(model.score_samples(table)).all()
+
+
 def test_fit_restore_judges_rows_by_models_that_have_not_seen_them() -> None:
     table, cells = damaged(CLEAN, rows=0.15)
     model = Restorer(**{**FAST, "reference": "contaminated"})

@@ -122,6 +122,7 @@ class Objective:
         """Penalty weight of every group: w_s w_t, w_s g_j, g_j g_k of (F-8)."""
         layout, p = self.rows.layout, self.rows.frequencies
         w = np.sqrt(np.maximum(np.diag(self.S) - (self.rows.weights @ self.rows.numbers) ** 2, 0.0))
+        p = np.minimum(p, 1.0)  # the sum of all weights may round to more
         g = np.sqrt(np.bincount(layout.column_of_state, p * (1 - p), minlength=layout.n_columns))
         j, k = np.triu_indices(layout.n_columns, 1)
         return np.concatenate([w[self._upper[0]] * w[self._upper[1]], np.outer(w, g).ravel(), g[j] * g[k]])
