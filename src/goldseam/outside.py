@@ -104,11 +104,6 @@ def fit_outside(
     imputer: Any, reference: Blocks, calibration: Blocks, schema: Schema, coverage: float, rng: np.random.Generator
 ) -> Outside:
     """Fit an imputer on the reference, or take one that is fitted, and measure how far its errors reach."""
-    if not hasattr(imputer, "transform"):
-        raise ParameterError(
-            f"repairer must have fit and transform, as scikit-learn's imputers have; got {type(imputer).__name__}. "
-            "Hint: KNNImputer()."
-        )
     try:
         check_is_fitted(imputer)
         plain = True

@@ -8,11 +8,11 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from goldseam.constraints import Constraint
+from goldseam.constraints import Constraint, Constraints
 from goldseam.denoising import given_noise
 from goldseam.engines.local import n_threads
 from goldseam.errors import InputError, ParameterError
-from goldseam.mending import Levels
+from goldseam.mending import Levels, Policy
 from goldseam.schema import Schema
 
 __all__ = ["SOURCES", "check_columns", "check_folds", "check_levels", "check_row", "check_settings", "group_order"]
@@ -36,6 +36,7 @@ def check_settings(restorer: Any) -> None:
     _lines("missing_values", restorer.missing_values, (str,), "['n/a']")
     _lines("constraints", restorer.constraints, (str, Constraint), "['0 <= age <= 120']")
     _check_costs(restorer.costs)
+    _check_repairer(restorer.repairer)
     _check_groups(restorer.groups)
     _check_grid(restorer.grid_shape)
     if restorer.groups is not None and restorer.grid_shape is not None:
@@ -70,6 +71,8 @@ def check_columns(restorer: Any, schema: Schema) -> None:
         )
     if isinstance(restorer.denoise, Mapping):
         given_noise(schema, restorer.denoise)
+    Constraints.of(restorer.constraints, schema)
+    Policy.of(restorer.policy, restorer.costs, schema)
 
 
 def group_order(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[int]:
@@ -166,6 +169,12 @@ def _check_costs(costs: Any) -> None:
     for cost in costs.values() if isinstance(costs, Mapping) else () if costs is None else (costs,):
         if not isinstance(cost, NUMBER):
             _refuse("costs", "must be a number, or numbers by column", cost, "9 asks for 90 % probability")
+
+
+def _check_repairer(repairer: Any) -> None:
+    if repairer is not None and (isinstance(repairer, type) or not hasattr(repairer, "transform")):
+        limit = "must have fit and transform, as scikit-learn's imputers have"
+        _refuse("repairer", limit, repairer, "an imputer itself, as KNNImputer()")
 
 
 def _check_groups(groups: Any) -> None:

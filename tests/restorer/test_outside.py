@@ -51,7 +51,7 @@ def test_a_fitted_imputer_sees_the_columns_as_they_are() -> None:
 
 
 def test_bad_repairers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"repairer must have fit and transform, .* got int"):
+    with pytest.raises(ParameterError, match=r"repairer must have fit and transform, .* got 3"):
         Restorer(**FAST, repairer=3).fit(REFERENCE)
     fitted = SimpleImputer().fit(REFERENCE[NUMBERS].to_numpy())
     with pytest.raises(ParameterError, match=r"can only be used where all columns are numbers; 'band' is a category"):

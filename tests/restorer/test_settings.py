@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.impute import KNNImputer
 
 from goldseam.errors import InputError, ParameterError
 from goldseam.mending import Levels
@@ -140,3 +141,22 @@ def test_columns_are_named_by_their_labels_or_as_text(settings: dict[str, Any]) 
     other = {"pair": [9]} if name == "groups" else {9: next(iter(by_label.values()))}
     with pytest.raises(ParameterError, match=r"names (the )?column '9'"):
         Restorer(**FAST | {name: other}).fit(table)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"repairer": "knn"}, r"repairer must have fit and transform, .* got 'knn'\. Hint: an imputer itself"),
+        ({"repairer": KNNImputer}, r"repairer must have fit and transform, .* got <class .*KNNImputer'>\. Hint"),
+        ({"constraints": ["x9 >= 0"]}, "Constraint names column 'x9'"),
+        ({"constraints": ["x1 >= 3", "x1 <= 2"]}, "Constraints contradict each other: column 'x1'"),
+        ({"policy": {"x1": "mend"}}, "policy of column 'x1' must be one of repair, flag, quarantine; got 'mend'"),
+        ({"costs": -1.0}, "costs must be finite and at least 0; got -1"),
+    ],
+)
+def test_rules_and_repairers_are_refused_before_anything_is_learnt(
+    settings: dict[str, Any], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Restorer(**FAST, verbose=1, **settings).fit(REFERENCE)
+    assert capsys.readouterr().out == ""
