@@ -463,6 +463,12 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
 
     @property
     def _survey(self) -> Survey:
+        check_settings(self)  # they may have been set anew since the fit
+        if isinstance(self.denoise, Mapping) and self.mender_.denoiser is None:
+            raise ParameterError(
+                f"denoise gives noise levels, {self.denoise!r}, but the model was fitted without a denoiser. "
+                "Hint: fit it again with these levels."
+            )
         return Survey(self.mender_, self.alarm_rate, self.error_control == "fdr", self.denoise, self.n_jobs)
 
     def _in_schema(self, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -515,7 +521,9 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         levels = self._levels_for(blocks, levels)
         one = blocks.take(slice(row, row + 1))
         mended = self.mender_.for_table(levels)(one).with_donors(self.reference_rows_)
-        return explain_row(self.mender_, incoming, one, row, mended, self.alarm_rate, levels.cell_p_value)
+        by_cell = levels.cell_p_value is not None
+        rate = self.alarm_rate if by_cell else self.mender_.evidence.alarm_rate
+        return explain_row(self.mender_, incoming, one, row, mended, rate, levels.cell_p_value)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The columns of the reference, in order."""

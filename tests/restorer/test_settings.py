@@ -160,3 +160,23 @@ def test_rules_and_repairers_are_refused_before_anything_is_learnt(
     with pytest.raises(ParameterError, match=says):
         Restorer(**FAST, verbose=1, **settings).fit(REFERENCE)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"denoise": {"x1": 1.0}}, r"{'x1': 1\.0}, but the model was fitted without a denoiser\. Hint: fit it again"),
+        ({"denoise": "never"}, "denoise must be one of 'auto', False; got 'never'"),
+        ({"n_jobs": "all"}, "n_jobs must be a whole number; got 'all'"),
+    ],
+)
+def test_settings_given_after_the_fit_are_checked_too(settings: dict[str, Any], says: str) -> None:
+    model = Restorer(**FAST, denoise=False).fit(REFERENCE).set_params(**settings)
+    for act in (model.restore, model.check, model.transform):
+        with pytest.raises(ParameterError, match=says):
+            act(CLEAN)
+
+
+def test_explanations_name_the_rate_that_rows_were_judged_by() -> None:
+    model = Restorer(**FAST).fit(REFERENCE).set_params(alarm_rate=0.4)
+    assert model.explain(CLEAN, 3).alarm_rate == 0.05
