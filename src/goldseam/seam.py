@@ -299,11 +299,17 @@ class Restoration:
         if isinstance(decisions, Mapping):
             accepted = np.ones(n, dtype=bool)
             for line, accept in decisions.items():
-                if not 0 <= line < n:
-                    raise InputError(f"Decision for line {line}, but the seam has lines 0 to {n - 1}. Hint: len(seam).")
+                if not isinstance(line, (int, np.integer)) or not 0 <= line < n:
+                    raise InputError(
+                        f"Decision for line {line!r}, but the seam has lines 0 to {n - 1}. Hint: len(seam)."
+                    )
+                if not isinstance(accept, (bool, np.bool_)):
+                    raise InputError(
+                        f"Decision for line {line} must be True or False; got {accept!r}. Hint: False rejects it."
+                    )
                 accepted[line] = accept
             return accepted
-        accepted = np.asarray(decisions)
+        accepted = np.asarray(decisions, dtype=None if n else bool)
         if accepted.shape != (n,) or accepted.dtype != np.bool_:
             raise InputError(
                 f"Decisions must be {n} booleans, one per line of the seam; got {accepted.dtype} of shape "

@@ -122,8 +122,17 @@ def test_rejected_repairs_are_undone_and_stay_on_record(restoration: Restoration
     assert restoration.table["age"].tolist() == [31, 41, 45, 28]  # the first restoration is untouched
 
 
+def test_no_decisions_are_enough_for_a_seam_without_lines(restoration: Restoration) -> None:
+    nothing = restoration.apply([False, False])
+    assert len(nothing.apply([]).rejected) == 2
+
+
 def test_bad_decisions_are_named(restoration: Restoration) -> None:
     with pytest.raises(InputError, match="line 9, but the seam has lines 0 to 1"):
         restoration.apply({9: True})
+    with pytest.raises(InputError, match="line 'weight', but the seam has lines 0 to 1"):
+        restoration.apply({"weight": False})
+    with pytest.raises(InputError, match="line 1 must be True or False; got 'reject'"):
+        restoration.apply({1: "reject"})
     with pytest.raises(InputError, match=r"2 booleans.*got int64 of shape \(3,\)"):
         restoration.apply([1, 0, 1])
