@@ -82,8 +82,8 @@ class RestoringClassifier(Saved, ClassifierMixin, BaseEstimator):
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         fit_blocks(self, X, kinds=self.restorer.kinds, missing_values=self.restorer.missing_values)
-        self.restorer_ = clone(self.restorer).fit(X)
         check_consistent_length(X, labels)
+        self.restorer_ = clone(self.restorer).fit(X)
         blocks = new_blocks(self.restorer_, X, self.restorer_.schema_)[1]
         seen = [self.restorer_.features(blocks, soft=self.soft)]
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))

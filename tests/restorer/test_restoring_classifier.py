@@ -97,6 +97,14 @@ def test_settings_outside_their_limits(settings: dict[str, Any], says: str) -> N
     assert "Hint: " in str(error.value)
 
 
+def test_labels_of_another_length_are_refused_before_anything_is_learnt(capsys: pytest.CaptureFixture[str]) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = RestoringClassifier(Restorer(audit=False, verbose=1), LogisticRegression())
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 59\]"):
+        model.fit(X, np.arange(59) % 2)
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize("soft", [True, False])
 def test_levels_never_seen_are_guessed_from_the_rest_of_the_row(soft: bool) -> None:
     reference, rows = mixed_table(300, 1), mixed_table(100, 2)
