@@ -76,6 +76,7 @@ STORABLE: Final = frozenset(
         "conditional.gaussian.Gaussian",
         "conditional.layout.Layout",
         "conditional.marginals.Marginals",
+        "conditional.ties.Ties",
         "constraints.Constraints",
         "denoising.Denoiser",
         "denoising.TableNoise",

@@ -33,7 +33,8 @@ def test_every_cell_given_the_believed_others(seed, sizes):
     x = rng.normal(size=(1, dims))
     withheld = rng.random((1, p)) < 0.4
     precision = np.linalg.inv(covariance)
-    mean, variance = kernels.gaussian_cells(x, precision, starts, withheld, np.zeros(1, dtype=np.int64))
+    everything, first = np.ones(p, dtype=bool), np.zeros(1, dtype=np.int64)
+    mean, variance = kernels.gaussian_cells(x, precision, starts, withheld, first, everything)
     slow_mean, slow_variance = conditional_cells(x[0], covariance, starts, withheld[0])
     assert mean[0] == pytest.approx(slow_mean, abs=1e-6)
     one = np.repeat(np.array(sizes) == 1, sizes) & ~np.repeat(withheld[0], sizes)

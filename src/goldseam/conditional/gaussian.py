@@ -4,7 +4,9 @@
 |---|---|
 | S = (1 - a) cov + a mean(diag) I, a of Ledoit and Wolf (2004) | `shrunk_covariance` |
 | x_j given the believed: mean x_j - q_j / P_jj, variance 1 / P_jj, q = P x, P theirs | `kernels.gaussian_cells` |
-| a level's probability: its conditional mean, clipped | `Gaussian.predict` |
+| a level's probability: from its ties (`ties`); in earlier files its conditional mean, clipped | `Gaussian.predict` |
+
+The one-hot levels stay among the dimensions: numbers are predicted from them.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from goldseam.conditional import kernels
 from goldseam.conditional.layout import Layout, check_lengths, check_offsets
 from goldseam.conditional.marginals import Floats, Ints, Marginals, Scores
 from goldseam.conditional.source import CellPrediction
+from goldseam.conditional.ties import Ties
 from goldseam.errors import InputError
 from goldseam.schema import Blocks
 
@@ -37,6 +40,7 @@ class Gaussian:
     precision: Floats
     starts: Ints
     height: Floats  # of the ones in one-hot blocks, per category column
+    ties: Ties | None = None  # earlier files and tables without categories have none
 
     def check_state(self) -> None:
         """Every cell owns its dimensions, every number one."""
@@ -44,6 +48,8 @@ class Gaussian:
         check_lengths("dimensions of numbers", (len(self.layout.number_cells),), np.flatnonzero(self._one_wide()))
         check_lengths("precision", (self.mean.size, self.mean.size), self.precision)
         check_lengths("heights", (len(self.layout.category_cells),), self.height)
+        if self.ties is not None:
+            self.ties.check_for(self.layout, self.n_levels)
 
     @property
     def n_levels(self) -> Ints:
@@ -52,8 +58,13 @@ class Gaussian:
     def _one_wide(self) -> NDArray[np.bool_]:
         return np.asarray(np.diff(self.starts)[self.layout.number_cells] == 1)
 
-    def prepare(self, blocks: Blocks, scores: Scores) -> Floats:
-        """Centred dimensions of some rows; zero where nothing was observed."""
+    def prepare(self, blocks: Blocks, scores: Scores) -> tuple[Floats, Ints]:
+        """Centred dimensions of some rows, and what the ties read of them."""
+        read = np.empty((len(scores), 0), dtype=np.int64) if self.ties is None else self.ties.values(scores)
+        return self._centred(scores), read
+
+    def _centred(self, scores: Scores) -> Floats:
+        """Dimensions of some rows; zero where nothing was observed."""
         x = np.tile(self.mean, (len(scores), 1))
         for j, cell in enumerate(self.layout.number_cells):
             z = np.clip(scores.z[:, j], -CLIP, CLIP)
@@ -64,18 +75,24 @@ class Gaussian:
             x[:, first:last] = np.where(scores.codes[:, j, None] >= 0, hot * self.height[j], self.mean[first:last])
         return x - self.mean
 
-    def predict(self, prepared: Floats, withheld: NDArray[np.bool_], row_of: Ints) -> CellPrediction:
+    def predict(self, prepared: tuple[Floats, Ints], withheld: NDArray[np.bool_], row_of: Ints) -> CellPrediction:
         """Every cell given the believed others, exactly."""
-        mean, variance = kernels.gaussian_cells(prepared, self.precision, self.starts, withheld, row_of)
+        x, values = prepared
+        asked = np.ones(self.layout.n_cells, dtype=bool)
+        if self.ties is not None:
+            asked[self.layout.category_cells] = False
+        mean, variance = kernels.gaussian_cells(x, self.precision, self.starts, withheld, row_of, asked)
         mean += self.mean
         at = self.starts[self.layout.number_cells]
-        parts = [self._levels(mean, j, int(cell)) for j, cell in enumerate(self.layout.category_cells)]
-        levels = np.concatenate(parts, axis=1) if parts else np.empty((len(withheld), 0))
+        levels = self._levels(mean) if self.ties is None else self.ties.levels(values, withheld, row_of)
         return CellPrediction(mean[:, at], np.sqrt(variance[:, at]), levels)
 
-    def _levels(self, mean: Floats, j: int, cell: int) -> Floats:
-        share = np.clip(mean[:, self.starts[cell] : self.starts[cell + 1]] / self.height[j], LEAST, None)
-        return share / share.sum(1, keepdims=True)
+    def _levels(self, mean: Floats) -> Floats:
+        parts = [np.empty((len(mean), 0))]
+        for j, cell in enumerate(self.layout.category_cells):
+            share = np.clip(mean[:, self.starts[cell] : self.starts[cell + 1]] / self.height[j], LEAST, None)
+            parts.append(share / share.sum(1, keepdims=True))
+        return np.concatenate(parts, axis=1)
 
 
 def fit_gaussian(scores: Scores, marginals: Marginals, layout: Layout) -> Gaussian:
@@ -96,7 +113,7 @@ def fit_gaussian(scores: Scores, marginals: Marginals, layout: Layout) -> Gaussi
         height[j] = 1.0 / np.sqrt(max(np.sum(frequency * (1.0 - frequency)), 1e-3))
         mean[starts[cell] : starts[cell + 1]] = frequency * height[j]
     blank = Gaussian(layout, mean, np.empty((0, 0)), starts, height)
-    x = blank.prepare(Blocks(scores.z, scores.codes), scores)
+    x = blank._centred(scores)
     offset = x.mean(0)
     precision = np.linalg.inv(shrunk_covariance(x - offset))
     return Gaussian(layout, mean + offset, np.ascontiguousarray((precision + precision.T) / 2.0), starts, height)

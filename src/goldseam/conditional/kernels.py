@@ -1,4 +1,4 @@
-"""Compiled loops of the conditional experts: normal scores, Gaussian conditioning, boosted trees.
+"""Compiled loops of the conditional experts: normal scores, Gaussian conditioning, boosted trees, ties.
 
 Each loop does one row at a time in a fixed order of operations, so a row's result does not depend on its batch.
 """
@@ -19,6 +19,7 @@ __all__ = [
     "positions",
     "score_numbers",
     "scores_around",
+    "tie_sums",
     "unscore_numbers",
 ]
 
@@ -276,18 +277,19 @@ def unscore_numbers(mean, width, knots, below, upto, offsets, nodes, weights):  
 
 
 @njit(nogil=True, cache=True)
-def gaussian_cells(x, precision, starts, withheld, row_of):  # type: ignore[no-untyped-def]
+def gaussian_cells(x, precision, starts, withheld, row_of, asked):  # type: ignore[no-untyped-def]
     """Every cell given the believed others, exactly, for any mask (G).
 
     x (n, D): centred dimensions (zero where unobserved); cell c owns the dimensions starts[c] : starts[c + 1].
     withheld (n, p): cells not to be believed. Row i of the result uses x[row_of[i]] and withheld[i]. Withholding
     dimension d downdates q = P x and P by the outer product of v = P[d] / sqrt(P[d, d]); what is left of P on the
-    believed cells is their marginal precision. Returns the conditional mean and variance of every dimension.
+    believed cells is their marginal precision. Returns the conditional mean and variance of every dimension; zeros for
+    believed cells that are not `asked` for (p,).
     """
     n, p = withheld.shape
     dims = x.shape[1]
-    mean = np.empty((n, dims))
-    variance = np.empty((n, dims))
+    mean = np.zeros((n, dims))
+    variance = np.zeros((n, dims))
     rows = np.empty((dims, dims))
     block = np.empty((dims, dims))
     rhs = np.empty(dims)
@@ -338,7 +340,7 @@ def gaussian_cells(x, precision, starts, withheld, row_of):  # type: ignore[no-u
                 diagonal[e] -= v[e] * v[e]
         for c in range(p):
             first, size = starts[c], starts[c + 1] - starts[c]
-            if withheld[i, c]:
+            if withheld[i, c] or not asked[c]:
                 continue
             if size == 1:
                 variance[i, first] = 1.0 / max(diagonal[first], 1e-12)
@@ -467,4 +469,24 @@ def level_shares(raw, classes, class_offsets, level_offsets, least):  # type: ig
             norm = 1.0 + least * (level_offsets[j + 1] - level_offsets[j])
             for level in range(level_offsets[j], level_offsets[j + 1]):
                 out[i, level] /= norm
+    return out
+
+
+@njit(nogil=True, cache=True)
+def tie_sums(values, withheld, row_of, base, table):  # type: ignore[no-untyped-def]
+    """Log odds of all levels (E-13): `base` and what the values of the believed cells add to it, cell by cell.
+
+    values (N, p): rows of the table (values, levels), -1 where there is none. Row i of the result uses values[row_of[i]] and
+    withheld[i].
+    """
+    n, p = withheld.shape
+    out = np.empty((n, len(base)))
+    for i in range(n):
+        for level in range(len(base)):
+            out[i, level] = base[level]
+        for c in range(p):
+            value = values[row_of[i], c]
+            if value >= 0 and not withheld[i, c]:
+                for level in range(len(base)):
+                    out[i, level] += table[value, level]
     return out

@@ -19,6 +19,7 @@ from goldseam.conditional.layout import Layout, layout_of
 from goldseam.conditional.marginals import Floats, Ints, Marginals, fit_marginals
 from goldseam.conditional.masking import draw_masks
 from goldseam.conditional.source import CellSource
+from goldseam.conditional.ties import fit_ties
 from goldseam.errors import CalibrationWarning, InputError, ParameterError, warn
 from goldseam.evidence.calibration import Calibration, best_threshold
 from goldseam.evidence.doubt import as_many_as_clean, damage_probabilities, offset
@@ -130,7 +131,12 @@ def _experts(
     rng: np.random.Generator,
 ) -> list[CellSource]:
     scores = marginals.score(reference)
-    experts: list[CellSource] = [fit_gaussian(scores, marginals, layout)] if gaussian else []
+    experts: list[CellSource] = []
+    if gaussian:
+        expert = fit_gaussian(scores, marginals, layout)
+        if len(layout.category_cells):
+            expert = replace(expert, ties=fit_ties(scores, marginals, layout, rng.spawn(1)[0]))
+        experts.append(expert)
     few, many = BOOSTED_COLUMNS
     if boosted or (boosted is None and few <= layout.n_cells <= many):
         experts.append(fit_boosted(scores, marginals.n_levels, layout, rng))
