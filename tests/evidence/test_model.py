@@ -92,15 +92,16 @@ def test_damage_is_found_and_mended(model, rng):
     assert after < 0.3 * before
 
 
-def test_intervals_cover_cells_that_were_damaged_and_cells_that_were_fine(model, rng):
-    clean, dirty, _ = damaged(rng, 4000)
-    _, repairs = model.repair(dirty)
-    moved = repairs.changed[:, 1:9]
-    hurt = dirty.numbers != clean.numbers
-    inside = (repairs.low <= clean.numbers) & (clean.numbers <= repairs.high)
-    assert inside[moved].mean() == pytest.approx(0.9, abs=0.03)
-    assert inside[moved & hurt].mean() == pytest.approx(0.9, abs=0.03)
-    assert inside[moved & ~hurt].mean() == pytest.approx(0.9, abs=0.05)
+def test_intervals_cover_cells_that_were_damaged_and_cells_that_were_fine(rng):
+    held = []
+    for _ in range(4):  # one calibration set of 300 rows is off by up to .04
+        model = fit_evidence(draw(rng, 500), draw(rng, 300), SCHEMA, boosted=False, rng=rng)
+        clean, dirty, _ = damaged(rng, 2000)
+        _, repairs = model.repair(dirty)
+        moved, hurt = repairs.changed[:, 1:9], dirty.numbers != clean.numbers
+        inside = (repairs.low <= clean.numbers) & (clean.numbers <= repairs.high)
+        held.append([inside[part].mean() for part in (moved, moved & hurt, moved & ~hurt)])
+    assert np.mean(held, axis=0) == pytest.approx([0.9, 0.9, 0.9], abs=0.03)
 
 
 def test_only_odd_cells_of_flagged_rows_are_changed_and_those_rather_wrong_are_suspect(model, rng):

@@ -4,7 +4,8 @@
 |---|---|
 | `prior` | what damage looks like before a row is seen (E-6) |
 | `pool` | experts as one density |
-| `posterior` | rounds of beliefs (E3, E-7) |
+| `rows` | rows as the rounds need them, and what experts make of them |
+| `posterior` | rounds of beliefs and the search (E3, E-7, E-14) |
 | `calibration` | conformal ranks, thresholds |
 | `doubt` | calibration rows that may be damaged themselves |
 | `rehearsal` | damage for practice |

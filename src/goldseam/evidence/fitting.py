@@ -28,10 +28,10 @@ from goldseam.evidence.interface import Statement, UnitExpert, UnitSource, Witne
 from goldseam.evidence.intervals import Changes, bounds, distances, fit_intervals, loss_class
 from goldseam.evidence.model import Evidence
 from goldseam.evidence.pool import Pool, fit_pool
-from goldseam.evidence.posterior import predictions
 from goldseam.evidence.prior import Prior
 from goldseam.evidence.rehearsal import NOISE, OWN, hurt
 from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, hopeless, vague
+from goldseam.evidence.rows import predictions
 from goldseam.evidence.selection import choose_experts
 from goldseam.evidence.switching import fit_terms, log_odds, terms
 from goldseam.schema import Blocks, Schema

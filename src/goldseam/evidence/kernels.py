@@ -11,7 +11,16 @@ from math import erfc, exp, log, sqrt
 import numpy as np
 from numba import njit
 
-__all__ = ["belief_step", "level_log_ratio", "pool_components", "pool_log_ratio", "pool_moments", "shared_support"]
+__all__ = [
+    "belief_step",
+    "level_log_ratio",
+    "most_contradicted",
+    "pool_components",
+    "pool_log_ratio",
+    "pool_moments",
+    "shared_support",
+    "weigh_candidates",
+]
 
 _MOST = 1e15  # largest likelihood ratio of one cell
 _TINY = 1e-300
@@ -280,6 +289,22 @@ def candidate_weight(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def most_contradicted(drawn, kappa, row_of, settled, count):  # type: ignore[no-untyped-def]
+    """Cells with the largest log-likelihood ratios drawn - kappa, but for those `settled` (N, p), of the rows `row_of`, the
+    largest first: (n, count); -1 where there are no more."""
+    out = np.full((len(row_of), count), -1)
+    for i in range(len(row_of)):
+        r = row_of[i]
+        for k in range(count):
+            most = -np.inf
+            for j in range(kappa.shape[1]):
+                llr = drawn[r, j] - kappa[r, j]
+                if llr > most and not settled[r, j] and not (out[i, :k] == j).any():
+                    out[i, k], most = j, llr
+    return out
+
+
+@njit(nogil=True, cache=True)
 def shared_support(first, kappa, row_of, usable, withheld):  # type: ignore[no-untyped-def]
     """What the m withheld cells of a candidate vouch for each other and (E-7) counts more than once, (n) (E-12).
 
@@ -309,75 +334,89 @@ def _fingerprint(mask):  # type: ignore[no-untyped-def]
     return code
 
 
+@njit(nogil=True, cache=True)
+def _is_new(code, visited, count):  # type: ignore[no-untyped-def]
+    """Whether a fingerprint is not among the first `count`."""
+    new = True
+    for k in range(count):
+        new &= visited[k] != code
+    return new
+
+
+@njit(nogil=True, cache=True)
+def belief_scratch(kinds, p, n_rates):  # type: ignore[no-untyped-def]
+    """What `_weigh` works in: P(damaged) : P(sound) and llr of the cells, likelihood ratios, what the posterior works in."""
+    cells = np.empty(p), np.empty(p), np.empty(p)
+    return cells, np.empty((kinds, p)), posterior_scratch(kinds, p, n_rates), np.empty(n_rates + 1)
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def belief_step(  # type: ignore[no-untyped-def]
-    slab,
-    drawn,
-    kappa,
-    shared,
-    row_of,
-    usable,
-    withheld,
-    visited,
-    round_,
-    best,
-    total,
-    on,
-    off,
-    surprise,
-    odds,
-    share,
-    most,
-    clean,
-    scatter,
-    rates,
-    segment,
-    runs,
-    order,
-):
+def _weigh(r, mask, kappa, shared, cells, state, prior, scratch):  # type: ignore[no-untyped-def]
+    """Weigh one candidate of row r and add its posterior, unless it has been visited; returns its log weight (E-7)."""
+    slab, drawn, usable = cells
+    visited, count, best, total, on, off, surprise, odds = state
+    clean, scatter, rates, segment, runs, order = prior
+    (damaged, sound, llr), like, chain, patterns = scratch
+    for j in range(len(kappa)):
+        unlikely = exp(-kappa[j])
+        llr[j] = drawn[r, j] - kappa[j]
+        for s in range(slab.shape[0]):
+            like[s, j] = min(slab[s, r, j] * unlikely, _MOST) if usable[r, j] else 1.0
+    row_odds = row_posterior(like, clean, scatter, rates, segment, runs, order, chain, damaged, sound)
+    weight = shared + candidate_weight(
+        slab[:, r], kappa, mask, usable[r], clean, scatter, rates, segment, runs, order, patterns
+    )
+    code = _fingerprint(mask)
+    if not _is_new(code, visited[r], count[r]):
+        return weight
+    if count[r] == 0:
+        odds[r] = row_odds
+    visited[r, count[r]] = code
+    count[r] += 1
+    new = max(best[r], weight)
+    old_scale, scale = exp(best[r] - new), exp(weight - new)
+    best[r] = new
+    total[r] = total[r] * old_scale + scale
+    for j in range(len(kappa)):
+        both = damaged[j] + sound[j]
+        on[r, j] = on[r, j] * old_scale + scale * (damaged[j] / both)
+        off[r, j] = off[r, j] * old_scale + scale * (sound[j] / both)
+        surprise[r, j] = surprise[r, j] * old_scale + scale * llr[j]
+    return weight
+
+
+@njit(nogil=True, cache=True)
+def weigh_candidates(masks, kappa, row_of, cells, state, prior):  # type: ignore[no-untyped-def]
+    """Weigh candidates, masks (n, p) of the rows `row_of`, with kappa (n, p) given each; returns their log weights.
+
+    cells: slab (kinds, N, p); drawn (N, p), the log of its mean over kinds; usable (N, p). state, written in place, by row of the
+    table: visited (N, most) fingerprints of earlier candidates, count (N) of them; best (N) largest log weight; total (N), on,
+    off, surprise (N, p) weighted sums scaled by e^-best; odds (N) of the first candidate.
+    """
+    weights = np.empty(len(row_of))
+    scratch = belief_scratch(cells[0].shape[0], kappa.shape[1], len(prior[2]))
+    for i in range(len(row_of)):
+        weights[i] = _weigh(row_of[i], masks[i], kappa[i], 0.0, cells, state, prior, scratch)
+    return weights
+
+
+@njit(nogil=True, cache=True)
+def belief_step(withheld, kappa, shared, row_of, cells, state, prior, share, most):  # type: ignore[no-untyped-def]
     """One round of beliefs for the rows `row_of`: weigh the candidate, add its posterior, propose the next (E3, E8.4).
 
-    slab (kinds, N, p) and drawn (N, p), the log of its mean over kinds. State, by row of the table: withheld (N, p) the
-    candidate; visited (N, rounds) fingerprints of earlier ones; best (N) largest log weight, total (N), on, off, surprise
-    (N, p) weighted sums scaled by e^-best; odds (N) of the first round. `shared` (n) is added to the log weight. Of the cells
-    believed but likelier damaged the worst `share` is withheld next, never more than `most` of the row; withheld cells
-    likelier sound come back. Returns which rows have a new candidate.
+    withheld (N, p) are the candidates, written over by the next ones; cells, state: as in `weigh_candidates`. `shared` (n) is
+    added to the log weight. Of the cells believed but likelier damaged the worst `share` is withheld next, never more than
+    `most` of the row; withheld cells likelier sound come back. Returns which rows have a new candidate.
     """
-    n, p = kappa.shape
-    going = np.zeros(n, np.bool_)
-    like = np.empty((slab.shape[0], p))
-    damaged, sound, llr = np.empty(p), np.empty(p), np.empty(p)
-    scratch, patterns = posterior_scratch(slab.shape[0], p, len(rates)), np.empty(len(rates) + 1)
-    for i in range(n):
+    going = np.zeros(len(row_of), np.bool_)
+    usable, visited, count = cells[2], state[0], state[1]
+    scratch = belief_scratch(cells[0].shape[0], kappa.shape[1], len(prior[2]))
+    damaged, sound, llr = scratch[0]
+    for i in range(len(row_of)):
         r = row_of[i]
-        for j in range(p):
-            unlikely = exp(-kappa[i, j])
-            llr[j] = drawn[r, j] - kappa[i, j]
-            for s in range(slab.shape[0]):
-                like[s, j] = min(slab[s, r, j] * unlikely, _MOST) if usable[r, j] else 1.0
-        row_odds = row_posterior(like, clean, scatter, rates, segment, runs, order, scratch, damaged, sound)
-        if round_ == 0:
-            odds[r] = row_odds
-        weight = candidate_weight(
-            slab[:, r], kappa[i], withheld[r], usable[r], clean, scatter, rates, segment, runs, order, patterns
-        )
-        weight += shared[i]
-        new = max(best[r], weight)
-        old_scale, scale = exp(best[r] - new), exp(weight - new)
-        best[r] = new
-        total[r] = total[r] * old_scale + scale
-        for j in range(p):
-            both = damaged[j] + sound[j]
-            on[r, j] = on[r, j] * old_scale + scale * (damaged[j] / both)
-            off[r, j] = off[r, j] * old_scale + scale * (sound[j] / both)
-            surprise[r, j] = surprise[r, j] * old_scale + scale * llr[j]
-        visited[r, round_] = _fingerprint(withheld[r])
+        _weigh(r, withheld[r], kappa[i], shared[i], cells, state, prior, scratch)
         _propose(withheld[r], usable[r], damaged, sound, llr, share, most)
-        code = _fingerprint(withheld[r])
-        going[i] = True
-        for k in range(round_ + 1):
-            if visited[r, k] == code:
-                going[i] = False
+        going[i] = _is_new(_fingerprint(withheld[r]), visited[r], count[r])
     return going
 
 

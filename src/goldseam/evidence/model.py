@@ -19,7 +19,7 @@ from goldseam.evidence.gains import Offer
 from goldseam.evidence.interface import Statement
 from goldseam.evidence.intervals import loss_class
 from goldseam.evidence.pool import Pool
-from goldseam.evidence.posterior import Beliefs, Rows, believe, predictions, prepare_rows
+from goldseam.evidence.posterior import Beliefs, Experts, believe
 from goldseam.evidence.prior import Prior
 from goldseam.evidence.repair import (
     CONTRADICTED,
@@ -32,6 +32,7 @@ from goldseam.evidence.repair import (
     hopeless,
     vague,
 )
+from goldseam.evidence.rows import Rows, predictions, prepare_rows
 from goldseam.schema import Blocks
 
 __all__ = ["Evidence", "Findings", "Mended", "Repairs"]
@@ -143,7 +144,7 @@ class Evidence:
 
     def beliefs(self, rows: Rows) -> Beliefs:
         """The joint posterior of some rows."""
-        return believe(rows, self.sources, self.pool, self.prior, self.layout)
+        return believe(rows, Experts(self.sources, self.pool, self.prior, self.layout))
 
     def findings(self, rows: Rows) -> Findings:
         """Beliefs against the calibration."""

@@ -7,9 +7,12 @@
 | next candidate: the worst third of the suspects joins, the likelier sound come back | `kernels.belief_step` |
 | second start: all rare and all distrusted cells withheld together | `start_again` |
 | (E-12) what rare cells vouch for each other counts once | `kernels.shared_support` |
-| kappa of a lone giant <= max(0, log slab - DAMNING): its neighbours cannot save it | `prepare_rows`, `step` |
+| (E-14) search: of the TRIED most contradicted cells the one joins that makes (E-7) largest, while it grows | `search` |
 | cell score = posterior logit + half of the cell's own log-likelihood ratio | `Beliefs.cell_scores` |
 | row score = log odds of the first round + half of the worst cell score | `Beliefs.row_scores` |
+
+Where columns depend on each other closely, one wrong cell contradicts all others, and they contradict it. How much a cell is
+contradicted then does not tell which one is wrong; whether the others agree without it does. That is what the search tries.
 
 The cell score departs from E8.5: the chain spreads suspicion to neighbours, rightly inside a segment and wrongly between
 two scattered cells of a weakly dependent table; the cell's own evidence sorts those out.
@@ -25,52 +28,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.conditional.layout import Layout
-from goldseam.conditional.marginals import Floats, Ints, Scores
-from goldseam.conditional.source import CellPrediction, CellSource
+from goldseam.conditional.marginals import Floats, Ints
+from goldseam.conditional.source import CellSource
 from goldseam.evidence import kernels
 from goldseam.evidence.pool import Pool
-from goldseam.evidence.prior import Prior, slab_ratios
-from goldseam.schema import Blocks
+from goldseam.evidence.prior import Prior
+from goldseam.evidence.rows import Rows, support
 
-__all__ = ["Beliefs", "Rows", "State", "believe", "init", "prepare_rows", "step"]
+__all__ = ["Beliefs", "Experts", "State", "believe", "init", "search", "start_again", "step"]
 
-ROUNDS = 10
+ROUNDS = 10  # from each of the two starts
 RARE = 4.0  # a cell is rare if damage of some kind would draw its value so many times oftener than the reference
 LONGEST_RUN = 0.4  # of the columns, in which such cells must lie to be wrong together
 WORST_SHARE = 1.0 / 3.0  # E3
 MOST_WITHHELD = 0.6  # E3
+ODD = 1.0  # log odds of damage above which a row is searched
+TRIED, DEEPEST = (
+    3,
+    4,
+)  # cells that a search withholds on trial, one at a time; cells that it withholds in the end, at most
 OWN = 0.5  # weight of a cell's own evidence in its score
 OWN_LIMIT = 4.0
-DAMNING = 8.0  # log-likelihood ratio below which neighbours cannot bring a lone giant; in scores it is near the largest
-LEAST_SLAB = 1e-300
 WORST_CELL = 0.5  # weight of the worst cell in the row score
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows ready for the rounds: numbers in own units, scores, what each source prepared, cells without a usable value,
-    cells without any value, how much likelier damage would have drawn each value, by kind (kinds, n, p) and, `drawn` (n, p),
-    the log of its mean over kinds, and how far neighbours may vouch for each number, `vouching` (n, m)."""
+class Experts:
+    """Who judges: the sources with their pool, and what is thought possible before a row is seen."""
 
-    numbers: Floats
-    scores: Scores
-    prepared: tuple[Any, ...]
-    unusable: NDArray[np.bool_]
-    missing: NDArray[np.bool_]
-    slab: Floats
-    drawn: Floats
-    vouching: Floats
+    sources: Sequence[CellSource]
+    pool: Pool
+    prior: Prior
+    layout: Layout
 
-    def __len__(self) -> int:
-        return len(self.scores)
+    @property
+    def prior_arrays(self) -> tuple[Any, ...]:
+        return self.prior.arrays(self.layout.n_cells)
+
+    def support(self, rows: Rows, withheld: NDArray[np.bool_], row_of: Ints) -> Floats:
+        """kappa of every cell given the believed ones, for candidates `withheld` (r, p) of the rows `row_of`."""
+        return support(rows, self.sources, self.pool, self.layout, withheld, row_of)
 
 
 @dataclass(frozen=True)
 class State:
-    """What the next round needs; arrays are written in place, row by row. `first` (n, p) is kappa of the first round."""
+    """What the next round needs; arrays are written in place, row by row. `first` (n, p) is kappa of the first round; the
+    others are those of `kernels.weigh_candidates`."""
 
     withheld: NDArray[np.bool_]
     visited: NDArray[np.uint64]
+    count: Ints
     best: Floats
     total: Floats
     on: Floats
@@ -79,6 +86,11 @@ class State:
     odds: Floats
     first: Floats
     active: Ints
+
+    @property
+    def weighed(self) -> tuple[Any, ...]:
+        """What weighing a candidate writes."""
+        return self.visited, self.count, self.best, self.total, self.on, self.off, self.surprise, self.odds
 
 
 @dataclass(frozen=True)
@@ -111,43 +123,13 @@ class Beliefs:
         return Beliefs(*(part[rows] for part in vars(self).values()))
 
 
-def prepare_rows(
-    blocks: Blocks,
-    scores: Scores,
-    lone: NDArray[np.bool_],
-    layout: Layout,
-    sources: Sequence[CellSource],
-    prior: Prior,
-    extra: Floats | None = None,
-) -> Rows:
-    """Everything about rows that does not change between rounds. `lone` (n, m) are numbers that neighbours cannot vouch for,
-    `extra` (n, p) log-likelihood ratios of witnesses."""
-    unusable = layout.unusable(blocks)
-    slab = slab_ratios(scores, layout, prior)
-    if extra is not None:
-        slab = slab * np.exp(extra)
-    prepared = tuple(source.prepare(blocks, scores) for source in sources)
-    missing = unusable & ~layout.unseen(blocks)
-    damning = np.log(slab.max(0)[:, layout.number_cells])
-    vouching = np.where(lone, np.maximum(damning - DAMNING, 0.0), np.inf)
-    drawn = np.log(np.maximum(slab.mean(0), LEAST_SLAB))
-    return Rows(blocks.numbers, scores, prepared, unusable, missing, slab, drawn, vouching)
-
-
-def predictions(
-    rows: Rows, sources: Sequence[CellSource], withheld: NDArray[np.bool_], row_of: Ints
-) -> list[CellPrediction]:
-    """All sources' answers for candidates `withheld` (r, p) of the rows `row_of`."""
-    hidden = withheld | rows.unusable[row_of]
-    return [source.predict(part, hidden, row_of) for source, part in zip(sources, rows.prepared, strict=True)]
-
-
 def init(rows: Rows) -> State:
     """Nothing withheld but what cannot be used."""
     n, p = rows.unusable.shape
     return State(
         withheld=np.zeros((n, p), dtype=bool),
-        visited=np.zeros((n, 2 * ROUNDS), dtype=np.uint64),
+        visited=np.zeros((n, 2 * ROUNDS + TRIED * DEEPEST), dtype=np.uint64),
+        count=np.zeros(n, dtype=np.int64),
         best=np.full(n, -np.inf),
         total=np.zeros(n),
         on=np.zeros((n, p)),
@@ -159,22 +141,25 @@ def init(rows: Rows) -> State:
     )
 
 
-def step(
-    state: State, number: int, rows: Rows, sources: Sequence[CellSource], pool: Pool, prior: Prior, layout: Layout
-) -> State:
+def step(state: State, number: int, rows: Rows, experts: Experts) -> State:
     """One round: predict from the believed cells, weigh the candidate, propose the next."""
-    answers = predictions(rows, sources, state.withheld[state.active], state.active)
-    numbers, levels = pool.log_ratio(rows.scores, state.active, answers)
-    kappa = layout.join(np.minimum(numbers, rows.vouching[state.active]), levels)
+    kappa = experts.support(rows, state.withheld[state.active], state.active)
     if number == 0:
         state.first[:] = kappa
     shared = np.zeros(len(kappa))
     if number >= ROUNDS:
         shared = kernels.shared_support(state.first, kappa, state.active, ~rows.missing, state.withheld)
     going = kernels.belief_step(
-        rows.slab, rows.drawn, kappa, shared, state.active, ~rows.missing, state.withheld, state.visited, number, state.best,
-        state.total, state.on, state.off, state.surprise, state.odds, WORST_SHARE, MOST_WITHHELD, *prior.arrays(layout.n_cells),
-    )  # fmt: skip
+        state.withheld,
+        kappa,
+        shared,
+        state.active,
+        rows.cells,
+        state.weighed,
+        experts.prior_arrays,
+        WORST_SHARE,
+        MOST_WITHHELD,
+    )
     return replace(state, active=state.active[going])
 
 
@@ -192,13 +177,37 @@ def start_again(state: State, rows: Rows, order: Ints) -> State:
     return replace(state, active=active)
 
 
-def believe(rows: Rows, sources: Sequence[CellSource], pool: Pool, prior: Prior, layout: Layout) -> Beliefs:
-    """Rounds until no row has a new candidate, at most ROUNDS from each of the two starts."""
+def search(state: State, rows: Rows, experts: Experts) -> None:
+    """Weigh the candidates of odd rows that a search from nothing withheld comes across (E-14)."""
+    going = np.flatnonzero(state.odds > ODD)
+    held, kappa, best = np.zeros_like(state.withheld), state.first.copy(), np.full(len(rows), -np.inf)
+    for _ in range(min(DEEPEST, int(MOST_WITHHELD * held.shape[1]))):
+        tried = kernels.most_contradicted(rows.drawn, kappa, going, rows.missing | held, TRIED)
+        place, rank = np.nonzero(tried >= 0)
+        row_of = going[place]
+        if not len(row_of):
+            break
+        masks = held[row_of]
+        masks[np.arange(len(row_of)), tried[place, rank]] = True
+        given = experts.support(rows, masks, row_of)
+        weights = np.full(tried.shape, -np.inf)
+        weights[place, rank] = kernels.weigh_candidates(
+            masks, given, row_of, rows.cells, state.weighed, experts.prior_arrays
+        )
+        grown = weights.max(1) > best[going]
+        chosen = (np.searchsorted(place, np.arange(len(going))) + weights.argmax(1))[grown]
+        going = going[grown]
+        held[going], kappa[going], best[going] = masks[chosen], given[chosen], weights[grown].max(1)
+
+
+def believe(rows: Rows, experts: Experts) -> Beliefs:
+    """Rounds until no row has a new candidate, at most ROUNDS from each of the two starts; then the search."""
     state = init(rows)
     for number in range(2 * ROUNDS):
         if number == ROUNDS:
-            state = start_again(state, rows, prior.arrays(layout.n_cells)[-1])
+            state = start_again(state, rows, experts.prior_arrays[-1])
         if len(state.active):
-            state = step(state, number, rows, sources, pool, prior, layout)
+            state = step(state, number, rows, experts)
+    search(state, rows, experts)
     logits = np.log(np.maximum(state.on, 1e-300)) - np.log(np.maximum(state.off, 1e-300))
     return Beliefs(logits, state.surprise / state.total[:, None], state.odds, rows.missing)
