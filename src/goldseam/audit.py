@@ -75,6 +75,7 @@ class Audit:
     rows: tuple[tuple[str, int], ...] = ()
     promises: tuple[Mapping[str, Any], ...] = ()
     asked: bool = True
+    methods: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def cannot_see(self) -> tuple[str, ...]:
@@ -94,6 +95,7 @@ class Audit:
             "sources": [dict(row) for row in self.sources],
             "rows": dict(self.rows),
             "promises": [dict(row) for row in self.promises],
+            "methods": [dict(row) for row in self.methods],
         }
 
     def __str__(self) -> str:
@@ -106,6 +108,9 @@ class Audit:
             worst = sorted(self.columns, key=lambda row: row["restorable"])
             lines += ["", "Share of a column's spread that a repair explains when the cell is gone:"]
             lines += [f"  {_listed(worst[-4:][::-1], 'best')}", f"  {_listed(worst[:4], 'worst')}"]
+        if self.methods:
+            shown = (f"{row['name']} {row['worth']:.3f}{' (used)' if row['used'] else ''}" for row in self.methods)
+            lines += ["", f"Worth in rehearsal: {'; '.join(shown)}"]
         lines += ["", *(f"Promised {p['name']} {p['nominal']:g}: measured {p['measured']:.3f}" for p in self.promises)]
         seen = "; ".join(self.cannot_see) or "nothing that was tried"
         return "\n".join([*lines, f"Cannot see here: {seen}."])

@@ -51,7 +51,8 @@ __all__ = ["Levels", "Restorer"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-EXPERTS: Final = {"Gaussian": "conditional", "Boosted": "boosted", "UnitSource": "field"}
+EXPERTS: Final = {"Gaussian": "conditional", "Boosted": "boosted", "UnitSource": "field", "TreeWitness": "tree"}
+TREE_COLUMNS: Final = (3, 60)  # a tree is tried
 SCOPE: Final = "rows exchangeable with the reference; on average over reference and incoming rows"
 
 
@@ -71,8 +72,9 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         Sources of evidence. "conditional" is the Gaussian expert, fast; "boosted" are boosted trees per column, slower,
         and worth it where columns depend on each other nonlinearly; "field" is the mixed field; "tree" is the attribute
         tree, which sees overwritten segments and needs one of the others beside it. "auto" tries the experts (boosted
-        trees for 3 to 60 columns), keeps those that pay on calibration rows (`audit_` says what each gained), and takes
-        the tree for grids.
+        trees for 3 to 60 columns), keeps those that pay on calibration rows (`audit_` says what each gained), hears the tree
+        on grids, and rehearses: on calibration rows that are damaged on purpose the Gaussian alone, all experts that pay, and
+        the tree besides (3 to 60 columns) are tried, and the costlier is taken where it is worth more (`audit_` says how much).
     repairer : scikit-learn imputer, optional
         Fills suspected cells and gaps instead of the experts. Unfitted, it is cloned and fitted on the reference; fitted,
         it is used as it is, which needs columns that are all numbers. A model with one cannot be saved.
@@ -136,8 +138,9 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
     >>> damaged = clean[:3].copy()
     >>> damaged[1, 2] = 40.0
     >>> result = restorer.restore(damaged)
-    >>> result.seam.count_by_cause()["corrupt"]
-    1
+    >>> lines = result.seam.to_polars()
+    >>> lines.filter(lines["row"] == 1).select("column", "cause", "observed").rows()
+    [('x2', 'corrupt', '40.0')]
     >>> bool(abs(result.table[1, 2] - clean[1, 2]) < 0.5)
     True
     """
@@ -226,8 +229,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
     def _sources(self) -> list[str]:
         """The sources of evidence that were kept, by the names that `method` has for them."""
         evidence = self.mender_.evidence
-        experts = [type(one).__name__ for one in evidence.sources]
-        return [*(EXPERTS.get(name, name) for name in experts), *("tree" for _ in evidence.statements)]
+        return _by_name([type(one).__name__ for one in (*evidence.sources, *(s.witness for s in evidence.statements))])
 
     def _say(self, what: str, start: float) -> None:
         if self.verbose:
@@ -250,7 +252,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         evidence, practice = learn_evidence(
             reference, rest, schema, prior=self._prior(schema), witnesses=self._witnesses(reference, schema, rng),
             damaged=damaged, alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng,
-            **self._experts(reference, schema, denoiser, own[1]),
+            further=self._further(reference, schema, rng), **self._experts(reference, schema, denoiser, own[1]),
         )  # fmt: skip
         fine = fit_fine_cells(practice)
         if self.error_control == "fdr" and rehearsed_power(fine, practice, self.alarm_rate) == 0.0:
@@ -277,6 +279,12 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
     def _witnesses(self, reference: Blocks, schema: Schema, rng: np.random.Generator) -> tuple[TreeWitness, ...]:
         wanted = self.grid_shape is not None if self.method == "auto" else "tree" in self.method
         return (fit_tree_witness(reference, schema, self.grid_shape, rng),) if wanted else ()
+
+    def _further(self, reference: Blocks, schema: Schema, rng: np.random.Generator) -> tuple[TreeWitness, ...]:
+        """Witnesses that are heard where that is worth it."""
+        few, many = TREE_COLUMNS
+        tried = self.method == "auto" and self.grid_shape is None and few <= len(schema.modelled_positions) <= many
+        return (fit_tree_witness(reference, schema, None, rng),) if tried else ()
 
     def _prior(self, schema: Schema) -> Prior:
         names = [schema.names[i] for i in schema.modelled_positions]
@@ -308,7 +316,13 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         clean = blocks.take(held_out)
         lines, columns = audit(self._outcome, clean, blocks.take(fitting), self.schema_, rng)
         sources = tuple(self._accounts(clean))
-        return Audit(tuple(lines), tuple(columns), sources, counts, tuple(self._promises(clean, lines)))
+        used = self._sources()
+        methods = tuple(
+            {"name": " + ".join(_by_name(names)), "worth": value, "used": _by_name(names) == used}
+            for names, value in self.mender_.evidence.methods
+        )
+        promises = tuple(self._promises(clean, lines))
+        return Audit(tuple(lines), tuple(columns), sources, counts, promises, methods=methods)
 
     def _accounts(self, clean: Blocks) -> Iterator[dict[str, Any]]:
         """What each expert gained when it was weighed, and what a thousand of its answers cost."""
@@ -326,7 +340,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
                 source.predict(source.prepare(clean, scores), nothing, np.arange(len(clean)))
                 seconds = (time.perf_counter() - start) * 1000.0 / len(clean)
             yield {
-                "name": EXPERTS.get(name, name),
+                "name": _by_name([name])[0],
                 "used": stays,
                 "gain": None if np.isnan(gain) else gain,
                 "seconds": seconds,
@@ -553,6 +567,11 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
 
 
 # --- small parts --------------------------------------------------------------------------------------------------------
+
+
+def _by_name(classes: Sequence[str]) -> list[str]:
+    """Sources by the names that `method` has for them."""
+    return [EXPERTS.get(name, name) for name in classes]
 
 
 def _row_threshold(evidence: Evidence, alarm_rate: float) -> float:

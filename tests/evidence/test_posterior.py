@@ -128,7 +128,7 @@ def test_a_second_start_is_for_rare_cells_of_one_run():
     rows: Any = SimpleNamespace(slab=slab, missing=nothing, unusable=nothing)
 
     def started(order):
-        state = init(rows)
+        state = init(rows, SimpleNamespace(deepest=0))  # type: ignore[arg-type]
         state.off[:] = 1.0
         again = start_again(state, rows, np.array(order))
         return again.active.tolist(), [np.flatnonzero(row).tolist() for row in again.withheld]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,19 +47,18 @@ def f1(model, values, wrong):
 
 
 @pytest.mark.parametrize(("cells", "least", "gain"), [(1, 0.85, 0.0), (2, 0.77, 0.05)])
-def test_wrong_cells_that_contradict_all_others_are_found(fitted, cells, least, gain, monkeypatch):
+def test_wrong_cells_that_contradict_all_others_are_found(fitted, cells, least, gain):
     values, wrong = damaged(600, cells, seed=1)
     found = f1(fitted, values, wrong)
     assert found > least
-    monkeypatch.setattr(posterior, "DEEPEST", 0)
-    assert found > f1(fitted, values, wrong) + gain
+    assert found > f1(replace(fitted, deepest=0), values, wrong) + gain
 
 
 def test_a_row_that_is_not_odd_is_not_searched(fitted):
     values = np.concatenate([two_factors(100, np.random.default_rng(5)), damaged(20, 1, seed=5)[0]])
     rows = fitted.rows(blocks(values))
-    state = posterior.init(rows)
-    experts = posterior.Experts(fitted.sources, fitted.pool, fitted.prior, fitted.layout)
+    experts = posterior.Experts(fitted.sources, fitted.pool, fitted.prior, fitted.layout, fitted.deepest)
+    state = posterior.init(rows, experts)
     state = posterior.step(state, 0, rows, experts)
     count = state.count.copy()
     posterior.search(state, rows, experts)

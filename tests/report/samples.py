@@ -33,6 +33,7 @@ FACTS: dict[str, Any] = {
         "columns": [{"name": "age", "restorable": 0.74, "error": 1.2, "unit": "own"}],
         "cannot_see": ["single cells redrawn from the column's own values (found 14 %)"],
         "sources": [{"name": "tree", "used": True, "seconds": 1.25, "gain": 0.12}, {"name": "field", "used": False}],
+        "methods": [{"name": "conditional", "worth": 0.612}, {"name": "conditional + tree", "worth": 0.64, "used": True}],
         "rows": {"reference": 400, "fit": 300, "calibration": 100, "distrusted": 6},
     },
     "reference": {"rows": 400, "columns": {}, "trust": {"edges": [0.0, 0.5, 1.0], "counts": [6, 394], "distrusted": 6}},

@@ -73,6 +73,7 @@ def restoration_of(names: list[str], cells: list[str], causes: list[str]) -> Res
         "audit": {
             "damage": [{"kind": cells[0], "size": cells[-1]}], "cannot_see": cells[:3],
             "sources": [{"name": cells[0], "gain": cells[-1], "seconds": cells[0]}], "rows": {cells[0]: cells[-1]},
+            "methods": [{"name": cells[0], "worth": 0.5, "used": True}],
         },
         "reference": {"rows": 3, "trust": {"edges": [0, 1], "counts": [3]}},
         "how": {"call": cells[0], "seed": cells[-1], "model": cells[0], "versions": {cells[0]: cells[-1]}, "created": cells[0]},

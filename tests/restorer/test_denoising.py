@@ -121,14 +121,16 @@ def test_noise_and_gross_errors_together(restorer: Restorer) -> None:
     assert error(result.table).sum() < 0.1 * error(table).sum()
 
 
-def test_runs_of_wrong_numbers_are_found_amid_noise(restorer: Restorer) -> None:
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_runs_of_wrong_numbers_are_found_amid_noise(seed: int) -> None:
     table, _ = noisy(1.0, sigma=0.2)
     hit, shift = np.arange(0, 300, 2), 60
     for name in ("x2", "x3"):  # those of another row
         table.loc[hit, name] = np.roll(CLEAN[name].to_numpy(), shift)[hit]
-    result = restorer.restore(table)
-    assert result.facts["noise"]["x2"]["value"] == pytest.approx(0.2 * REFERENCE["x2"].std(), rel=0.5)
-    assert error(result.table)[hit].sum() < 0.5 * error(table)[hit].sum()
+    result = Restorer(audit=False, method=["conditional"], random_state=seed).fit(REFERENCE).restore(table)
+    found = result.facts["noise"]["x2"]["value"] / (0.2 * REFERENCE["x2"].std())
+    assert 0.8 < found < 3.0  # overstated, where half of the rows are damaged besides
+    assert error(result.table)[hit].sum() < 0.4 * error(table)[hit].sum()
 
 
 def test_what_comes_back_the_same_is_not_on_record_as_changed(restorer: Restorer) -> None:

@@ -12,14 +12,16 @@
 | `repair`, `gains` | how far to move a cell, when to refuse (E5, E8.7) |
 | `intervals` | how far the interval of a changed number reaches (E-8 to E-10) |
 | `interface` | how further sources take part: experts and witnesses |
+| `practice` | what rehearsal teaches, and what a method is worth in it |
 | `selection` | which experts pay for their cost |
 | `model`, `fitting` | all together |
 """
 
 from goldseam.conditional.source import CellPrediction, CellSource
-from goldseam.evidence.fitting import Practice, fit_evidence, learn_evidence
+from goldseam.evidence.fitting import fit_evidence, learn_evidence
 from goldseam.evidence.interface import UnitExpert, Witness
 from goldseam.evidence.model import Evidence, Findings, Repairs
+from goldseam.evidence.practice import Practice
 from goldseam.evidence.prior import Prior
 
 __all__ = [

@@ -7,7 +7,7 @@ reach. Whatever depends on the pool is cross-fitted: a calibration row is scored
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,19 +21,18 @@ from goldseam.conditional.masking import draw_masks
 from goldseam.conditional.source import CellSource
 from goldseam.conditional.ties import fit_ties
 from goldseam.errors import CalibrationWarning, InputError, ParameterError, warn
-from goldseam.evidence.calibration import Calibration, best_threshold
-from goldseam.evidence.doubt import as_many_as_clean, damage_probabilities, offset
-from goldseam.evidence.gains import Lesson, Offer
+from goldseam.evidence.calibration import Calibration
 from goldseam.evidence.interface import Statement, UnitExpert, UnitSource, Witness, fit_statement
-from goldseam.evidence.intervals import Changes, bounds, distances, fit_intervals, loss_class
 from goldseam.evidence.model import Evidence
 from goldseam.evidence.pool import Pool, fit_pool
+from goldseam.evidence.posterior import DEEPEST
+from goldseam.evidence.practice import Practice, joined, learn, undoubted, worth
 from goldseam.evidence.prior import Prior
-from goldseam.evidence.rehearsal import NOISE, OWN, hurt
-from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, hopeless, vague
+from goldseam.evidence.rehearsal import hurt
+from goldseam.evidence.repair import Repairer
 from goldseam.evidence.rows import predictions
 from goldseam.evidence.selection import choose_experts
-from goldseam.evidence.switching import fit_terms, log_odds, terms
+from goldseam.evidence.switching import terms
 from goldseam.schema import Blocks, Schema
 
 __all__ = ["Practice", "fit_evidence", "learn_evidence"]
@@ -45,8 +44,7 @@ REHEARSED = (3000, 400_000)  # rows at most, cells at most
 POOLED = 250_000  # cells from which the pool is learnt, about
 CHOSEN_ON = 60_000  # cells on which experts are weighed, about
 BOOSTED_COLUMNS = (3, 60)
-FEW = 0.15  # share of a row's cells up to which damage is scarce
-DELICATE = 2.0  # such rows, if their damage hides, and clean ones count twice when categories learn to change
+LEAST_WORTH = 0.02  # what a costlier method must be worth more in rehearsal; a witness that guesses is worth up to .01
 _NO_POOL = Pool(np.empty((0, 0)), np.empty((0, 0)), np.empty(0), np.zeros(1, dtype=np.int64))
 _NO_CALIBRATION = Calibration(np.empty(0), np.empty(0), 0.0)
 _NO_REPAIRER = Repairer(np.zeros(1), np.zeros((1, 1)), np.inf, np.empty(0))
@@ -68,6 +66,7 @@ def learn_evidence(
     choose: bool = False,
     damaged: float = 0.0,
     witnesses: Sequence[Witness] = (),
+    further: Sequence[Witness] = (),
     prior: Prior | None = None,
     alarm_rate: float = 0.05,
     coverage: float = 0.9,
@@ -77,8 +76,9 @@ def learn_evidence(
 
     `boosted` adds the boosted expert to the `gaussian` one; None: for 3 to 60 columns. `sources` are further experts and
     `witnesses` judges of cells without predictions (see `interface`), all fitted on the same reference rows. With `choose`,
-    experts that do not pay on the calibration rows are dropped (see `selection`). A share of the calibration rows may be
-    `damaged` themselves; then ranks are among as many of them as are clean (see `doubt`).
+    experts that do not pay on the calibration rows are dropped (see `selection`), and so are those besides the first if they
+    are not worth it in rehearsal (see `practice`); `further` witnesses are heard if that is worth it. A share of the calibration
+    rows may be `damaged` themselves; then ranks are among as many of them as are clean (see `doubt`).
     """
     if not 0.0 < alarm_rate < 1.0:
         raise ParameterError(
@@ -101,10 +101,56 @@ def learn_evidence(
     if not experts:
         raise ParameterError("The evidence needs at least one expert. Hint: gaussian=True.")
     blank = Evidence(
-        layout, marginals, tuple(experts), prior or Prior(), _NO_POOL, _NO_CALIBRATION, _NO_REPAIRER, alarm_rate
-    )
-    blank = _with_those_that_pay(blank, calibration, rng) if choose else blank
-    return _calibrated(blank, calibration, witnesses, coverage, rng, damaged)
+        layout, marginals, tuple(experts), prior or Prior(), _NO_POOL, _NO_CALIBRATION, _NO_REPAIRER, alarm_rate,
+        deepest=min(DEEPEST, layout.n_cells),
+    )  # fmt: skip
+    if not choose:
+        return _calibrated(blank, calibration, witnesses, coverage, rng, damaged)
+    blank = _with_those_that_pay(blank, calibration, rng)
+    return _worth_most(blank, calibration, witnesses, further, coverage, rng, damaged)
+
+
+def _worth_most(
+    blank: Evidence,
+    calibration: Blocks,
+    witnesses: Sequence[Witness],
+    further: Sequence[Witness],
+    coverage: float,
+    rng: np.random.Generator,
+    damaged: float,
+) -> tuple[Evidence, Practice]:
+    """The first expert alone, then all that pay, then with `further` witnesses: the costlier is taken where it is worth more. All
+    rehearse the same damage."""
+    seed = int(rng.integers(2**63))
+
+    def rehearsed(sources: Sequence[CellSource], heard: Sequence[Witness]) -> tuple[Evidence, Practice, float]:
+        part = replace(blank, sources=tuple(sources))
+        fitted = _calibrated(part, calibration, heard, coverage, np.random.default_rng(seed), damaged)
+        return *fitted, worth(*fitted)
+
+    tried = [rehearsed(blank.sources[:1], witnesses)]
+    if len(blank.sources) > 1:
+        tried.append(rehearsed(blank.sources, witnesses))
+    if further:
+        tried.append(rehearsed(_taken(tried)[0].sources, [*witnesses, *further]))
+    model, practice, _ = _taken(tried)
+    used = _names(model)
+    accounts = tuple((name, gain, stays and name in used) for name, gain, stays in blank.accounts)
+    methods = tuple((_names(one), value) for one, _, value in tried)
+    return replace(model, accounts=accounts, methods=methods), practice
+
+
+def _taken(tried: Sequence[tuple[Evidence, Practice, float]]) -> tuple[Evidence, Practice, float]:
+    """The last one that is worth enough more than the one that would have been taken before it."""
+    best = tried[0]
+    for other in tried[1:]:
+        best = other if other[2] >= best[2] + LEAST_WORTH else best
+    return best
+
+
+def _names(model: Evidence) -> tuple[str, ...]:
+    sources = [*model.sources, *(statement.witness for statement in model.statements)]
+    return tuple(type(one).__name__ for one in sources)
 
 
 def _as_source(source: CellSource | UnitExpert, marginals: Marginals, layout: Layout) -> CellSource:
@@ -166,8 +212,8 @@ def _calibrated(
         model = replace(blank, pool=pool, statements=apart)
         tries.append(_practise(model, calibration.take(np.flatnonzero(fold == k)), rng))
     pool = fit_pool(rows.scores, row_of, answers, blank.marginals)
-    practice = _undoubted(_joined(tries), damaged)
-    return _learn(replace(blank, pool=pool, statements=statements), practice, coverage), practice
+    practice = undoubted(joined(tries), damaged)
+    return learn(replace(blank, pool=pool, statements=statements), practice, coverage), practice
 
 
 def _statements(
@@ -192,35 +238,6 @@ def _masked_copies(
     copies = int(np.clip(pooled // (n_cells * len(chosen)) - 1, 1, MASKED_COPIES))
     masks = draw_masks(copies * len(chosen), n_cells, rng)
     return np.tile(chosen, 1 + copies), np.concatenate([np.zeros((len(chosen), n_cells), dtype=bool), masks])
-
-
-@dataclass(frozen=True)
-class Practice:
-    """Clean and hurt calibration rows as a pool that has not seen them judges them; n clean, N hurt rows."""
-
-    clean_odds: Floats
-    clean_cells: Floats
-    odds: Floats
-    cells: Floats
-    context: Floats
-    changed: NDArray[np.bool_]
-    natural: NDArray[np.bool_]
-    way: Ints
-    numbers: Floats
-    codes: NDArray[np.int32]
-    true_numbers: Floats
-    true_codes: NDArray[np.int32]
-    mended_numbers: Floats
-    other_codes: NDArray[np.int32]
-    other_terms: Floats
-    center: Floats
-    width: Floats
-    lost: Floats
-
-    @property
-    def offset(self) -> float:
-        """What scores lack to be log likelihood ratios (D-1); rows of small noise apart."""
-        return offset(self.odds[self.changed.any(axis=1) & (self.way != NOISE)])
 
 
 def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Practice:
@@ -256,100 +273,3 @@ def _practise(model: Evidence, blocks: Blocks, rng: np.random.Generator) -> Prac
         width=mended.width,
         lost=mended.lost,
     )
-
-
-def _joined(tries: Sequence[Practice]) -> Practice:
-    return Practice(*(np.concatenate(parts) for parts in zip(*(vars(one).values() for one in tries), strict=True)))
-
-
-def _undoubted(practice: Practice, share: float) -> Practice:
-    """The same with as many calibration rows as are clean, when a share of them is not."""
-    damaged = damage_probabilities(practice.clean_odds + practice.offset, share)
-    kept = as_many_as_clean(practice.clean_odds, damaged)
-    return replace(practice, clean_odds=practice.clean_odds[kept], clean_cells=practice.clean_cells[kept])
-
-
-def _learn(model: Evidence, practice: Practice, coverage: float) -> Evidence:
-    """Thresholds and repairs from practice."""
-    clean_cells = np.sort(practice.clean_cells[np.isfinite(practice.clean_cells)])
-    calibration = Calibration(np.sort(practice.clean_odds), clean_cells, 0.0)
-    flagged = calibration.row_p_values(practice.odds) <= model.alarm_rate
-    seen = flagged[:, None] & np.isfinite(practice.cells)
-    local = seen & (practice.way != NOISE)[:, None]
-    threshold = best_threshold(practice.cells[local], practice.changed[local])
-    model = replace(model, calibration=replace(calibration, cell_threshold=threshold))
-    return replace(model, repairer=_fit_repairer(model, practice, seen, coverage))
-
-
-def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], coverage: float) -> Repairer:
-    at, spread = model.layout.number_cells, model.marginals.spread
-    offer = Offer(
-        scores=practice.cells[:, at],
-        context=practice.context[:, at],
-        step=np.nan_to_num(practice.mended_numbers - practice.numbers) / spread,
-        width=practice.width,
-        natural=practice.natural[:, at],
-        beyond=model.marginals.beyond_range(practice.numbers),
-        absurd=model.marginals.absurd(practice.numbers),
-    )
-    share = practice.changed.mean(1)
-    scarce = (practice.way == OWN) & (share > 0.0) & (share <= FEW)
-    wanted = np.nan_to_num(practice.true_numbers - practice.numbers) / spread
-    lesson = Lesson(wanted, share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
-    repairer = fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds))
-    gain = np.where(seen[:, at], repairer.gain(offer), 0.0)
-    changes = _changes(model, practice, offer, gain, _changed(model, repairer, practice, offer, gain, seen))
-    repairer = repairer.with_intervals(fit_intervals(changes, len(at), coverage))
-    weights, switch = _fit_switch(practice, seen[:, model.layout.category_cells], scarce | (share == 0.0))
-    return replace(repairer, weights=weights, switch=switch)
-
-
-def _changed(
-    model: Evidence, repairer: Repairer, practice: Practice, offer: Offer, gain: Floats, seen: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Rehearsed numbers that would be changed: odd, not refused; rows of small noise apart."""
-    at, calibration = model.layout.number_cells, model.calibration
-    suspect = seen & (practice.cells > calibration.cell_threshold)
-    movable = repairer.odd(suspect[:, at], calibration.cell_p_values(offer.scores), gain)
-    if model.layout.whole.size:  # whole numbers move by whole steps
-        movable &= ~model.layout.whole | (np.abs(gain * offer.step) * model.marginals.spread >= 1.0)
-    unable = (hopeless(suspect) & ~offer.absurd) | vague(offer)
-    return np.asarray((gain > 0.0) & movable & ~unable & (practice.way != NOISE)[:, None])
-
-
-def _changes(model: Evidence, practice: Practice, offer: Offer, gain: Floats, use: NDArray[np.bool_]) -> Changes:
-    """Rehearsed changes as their intervals would be built."""
-    marginals, at = model.marginals, model.layout.number_cells
-    truth, x, center = practice.true_numbers, practice.numbers, practice.center
-    right = bounds(marginals, Blocks(truth, practice.true_codes))
-    median = marginals.value_at(center)
-    ends = (practice.mended_numbers, x + gain * (practice.mended_numbers - x), x)
-    spared = [(truth - end) * (truth - median) <= 0.0 for end in ends]
-    observed = distances(bounds(marginals, Blocks(x, practice.codes)), center, practice.width)
-    row, column = np.nonzero(use)
-    return Changes(
-        column=column,
-        loss=loss_class(practice.lost)[row],
-        scores=np.where(offer.absurd, np.inf, offer.scores)[use],
-        outside=(offer.beyond > 0.0)[use],
-        damaged=practice.changed[:, at][use],
-        distance=np.stack([distances(right, center, practice.width, one)[use] for one in spared]),
-        observed=np.where(offer.beyond > 0.0, np.inf, observed)[use],
-    )
-
-
-def _fit_switch(practice: Practice, use: NDArray[np.bool_], delicate: NDArray[np.bool_]) -> tuple[Floats, float]:
-    """What speaks for another level, weighed, and the log odds from which categories change; `use` (N, k).
-
-    Rows where most changes harm (`delicate` (N,): nothing is damaged, or little and hidden) count DELICATE times. A calibration
-    row is rehearsed many times: the penalty counts as that many cells.
-    """
-    right, was = practice.other_codes == practice.true_codes, practice.codes == practice.true_codes
-    good, bad = right & ~was, was & ~right
-    matters = use & (good | bad)
-    weight = np.broadcast_to(np.where(delicate, DELICATE, 1.0)[:, None], use.shape)
-    copies = len(practice.odds) / max(len(practice.clean_odds), 1)
-    weights = fit_terms(practice.other_terms[matters], good[matters], weight[matters], copies)
-    odds = log_odds(practice.other_terms, weights)
-    hard = np.broadcast_to((practice.way == OWN)[:, None], use.shape)
-    return weights, max(0.0, fit_switch(odds[use], good[use], bad[use], hard[use]))

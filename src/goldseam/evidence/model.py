@@ -83,7 +83,9 @@ class Repairs:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A fitted model; arrays and settings only. `accounts`: experts that were weighed, their gain, whether they stayed."""
+    """A fitted model; arrays and settings only. `accounts`: experts that were weighed, their gain, whether they stayed;
+    `methods`: sets of sources that were rehearsed, and what each was worth; `deepest`: cells that a search withholds at most.
+    Earlier files have no methods, and were calibrated without a search."""
 
     layout: Layout
     marginals: Marginals
@@ -95,6 +97,8 @@ class Evidence:
     alarm_rate: float
     statements: tuple[Statement, ...] = ()
     accounts: tuple[tuple[str, float, bool], ...] = ()
+    methods: tuple[tuple[tuple[str, ...], float], ...] = ()
+    deepest: int = 0
 
     def check_state(self) -> None:
         """The parts fit each other: what compiled loops follow leads nowhere outside."""
@@ -115,6 +119,8 @@ class Evidence:
         for statement in self.statements:
             check_lengths("exponents of a witness", (self.layout.n_cells,), statement.exponents, statement.ranks[0])
         self.prior.arrays(self.layout.n_cells)
+        if not 0 <= self.deepest <= self.layout.n_cells:
+            raise ModelFileError(f"The model file's search withholds {self.deepest} of {self.layout.n_cells} cells.")
 
     def judge(self, blocks: Blocks, n_jobs: int | None = None) -> Findings:
         """Score rows and cells. A row's result depends on the model and the row alone."""
@@ -144,7 +150,7 @@ class Evidence:
 
     def beliefs(self, rows: Rows) -> Beliefs:
         """The joint posterior of some rows."""
-        return believe(rows, Experts(self.sources, self.pool, self.prior, self.layout))
+        return believe(rows, Experts(self.sources, self.pool, self.prior, self.layout, self.deepest))
 
     def findings(self, rows: Rows) -> Findings:
         """Beliefs against the calibration."""

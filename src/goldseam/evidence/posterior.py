@@ -35,7 +35,7 @@ from goldseam.evidence.pool import Pool
 from goldseam.evidence.prior import Prior
 from goldseam.evidence.rows import Rows, support
 
-__all__ = ["Beliefs", "Experts", "State", "believe", "init", "search", "start_again", "step"]
+__all__ = ["DEEPEST", "Beliefs", "Experts", "State", "believe", "init", "search", "start_again", "step"]
 
 ROUNDS = 10  # from each of the two starts
 RARE = 4.0  # a cell is rare if damage of some kind would draw its value so many times oftener than the reference
@@ -54,12 +54,14 @@ WORST_CELL = 0.5  # weight of the worst cell in the row score
 
 @dataclass(frozen=True)
 class Experts:
-    """Who judges: the sources with their pool, and what is thought possible before a row is seen."""
+    """Who judges: the sources with their pool, what is thought possible before a row is seen, and how many cells a search
+    withholds at most."""
 
     sources: Sequence[CellSource]
     pool: Pool
     prior: Prior
     layout: Layout
+    deepest: int
 
     @property
     def prior_arrays(self) -> tuple[Any, ...]:
@@ -123,12 +125,12 @@ class Beliefs:
         return Beliefs(*(part[rows] for part in vars(self).values()))
 
 
-def init(rows: Rows) -> State:
+def init(rows: Rows, experts: Experts) -> State:
     """Nothing withheld but what cannot be used."""
     n, p = rows.unusable.shape
     return State(
         withheld=np.zeros((n, p), dtype=bool),
-        visited=np.zeros((n, 2 * ROUNDS + TRIED * DEEPEST), dtype=np.uint64),
+        visited=np.zeros((n, 2 * ROUNDS + TRIED * experts.deepest), dtype=np.uint64),
         count=np.zeros(n, dtype=np.int64),
         best=np.full(n, -np.inf),
         total=np.zeros(n),
@@ -181,7 +183,7 @@ def search(state: State, rows: Rows, experts: Experts) -> None:
     """Weigh the candidates of odd rows that a search from nothing withheld comes across (E-14)."""
     going = np.flatnonzero(state.odds > ODD)
     held, kappa, best = np.zeros_like(state.withheld), state.first.copy(), np.full(len(rows), -np.inf)
-    for _ in range(min(DEEPEST, int(MOST_WITHHELD * held.shape[1]))):
+    for _ in range(min(experts.deepest, int(MOST_WITHHELD * held.shape[1]))):
         tried = kernels.most_contradicted(rows.drawn, kappa, going, rows.missing | held, TRIED)
         place, rank = np.nonzero(tried >= 0)
         row_of = going[place]
@@ -202,7 +204,7 @@ def search(state: State, rows: Rows, experts: Experts) -> None:
 
 def believe(rows: Rows, experts: Experts) -> Beliefs:
     """Rounds until no row has a new candidate, at most ROUNDS from each of the two starts; then the search."""
-    state = init(rows)
+    state = init(rows, experts)
     for number in range(2 * ROUNDS):
         if number == ROUNDS:
             state = start_again(state, rows, experts.prior_arrays[-1])

@@ -272,6 +272,7 @@ def _audit(audit: Mapping[str, Any] | None) -> dict[str, Any] | None:
             for row in damage
         ],
         "sources": (audit.get("sources") or [])[:AUDIT_ROWS],
+        "methods": [{**row, "worth": figure(row.get("worth"), 3)} for row in (audit.get("methods") or [])[:AUDIT_ROWS]],
         "rows": {str(key).replace("_", " "): value for key, value in list((audit.get("rows") or {}).items())[:12]},
     }
 

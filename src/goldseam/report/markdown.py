@@ -137,7 +137,12 @@ def _audit(audit: Mapping[str, Any] | None) -> str:
     ]
     text = "## Audit\n\n" + _table(("damage", "size", *keys), rows, right=len(keys))
     sources = [_source(source) for source in audit.get("sources") or []]
-    return f"{text}\n\n{_table(('source', 'used', 'gain', 'seconds'), sources, right=2)}" if sources else text
+    text = f"{text}\n\n{_table(('source', 'used', 'gain', 'seconds'), sources, right=2)}" if sources else text
+    methods = [
+        (in_markdown(row["name"]), "yes" if row.get("used") else "no", figure(row.get("worth"), 3))
+        for row in audit.get("methods") or []
+    ]
+    return f"{text}\n\n{_table(('method', 'used', 'worth'), methods, right=1)}" if methods else text
 
 
 def _source(source: Mapping[str, Any]) -> tuple[str, ...]:
