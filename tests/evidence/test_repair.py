@@ -116,7 +116,8 @@ def test_a_case_seldom_rehearsed_borrows_from_smaller_steps_and_wide_predictions
     assert gain(wide, 5.0, natural=True, context=0.0) == 0.0  # nor do natural values
     assert gain(wide, 3.0, beyond=0.5) > 0.9
     assert gain(wide, 5.0, beyond=0.5) == 0.0  # nothing is lent beyond the range
-    assert gain(wide, 5.0, width=0.3, beyond=0.5) == 1.0  # but to cells that are sure
+    assert gain(wide, 5.0, width=0.3, beyond=0.5) == 1.0  # but to cells that are sure,
+    assert gain(wide, 5.0, width=0.3, beyond=2.6) == 0.0  # short of giants, which may be real
     assert gain(wide, 5.0, width=0.3, beyond=0.5, natural=True, context=0.0) < 0.5
     narrow = learnt(scores, step, step, width=0.3)
     assert gain(narrow, 8.0) == 0.0  # wide predictions do not borrow from narrow ones

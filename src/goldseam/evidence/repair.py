@@ -5,7 +5,7 @@
 | repaired = x + g (mean - x), g of its case at its score | `Repairer.gain`, `fit_repairer` |
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that paid in rehearsal | `Repairer.gain` |
 | a number with g >= EVEN, a category whose other level is likelier: rather wrong than right, so suspect | `Repairer.wrong` |
-| what a case borrows from others (`gains.lenders`) counts inside the range only, or where g = 1 | `Repairer.gain` |
+| what a case borrows from others (`gains.lenders`) counts inside the range only, or for g = 1 short of giants | `Repairer.gain` |
 | a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldseam.conditional.layout import Layout
-from goldseam.conditional.marginals import Floats, Ints
+from goldseam.conditional.marginals import GIANT, Floats, Ints
 from goldseam.errors import ModelFileError
 from goldseam.evidence.gains import (
     DOUBT,
@@ -145,7 +145,7 @@ class Repairer:
         gains = np.where((position >= 0) & known, self.gains[case, np.maximum(position, 0)], 0.0)
         paid = self.gains.max(axis=1)[case] > 0.0
         sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
-        gains = np.where(paid & sure, 1.0, gains)
+        gains = np.where(paid & sure & (known | (offer.beyond < GIANT)), 1.0, gains)
         gains = np.where(offer.natural, _natural(gains, offer), gains)
         gains = np.where(offer.absurd & (offer.scores > DISTRUST), 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
