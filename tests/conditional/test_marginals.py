@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
-from goldseam.conditional.kernels import normal_quantile
+from goldseam.conditional.kernels import guided, guides, normal_quantile
 from goldseam.conditional.marginals import UNSEEN_SLAB, fit_marginals
 from goldseam.schema import MISSING, UNSEEN, Blocks
 
@@ -154,3 +154,11 @@ def test_scores_around_are_those_of_the_whole_judgement(seed):
     center, width = marginals.scores_around(rows.numbers, sd)
     np.testing.assert_array_equal(center, z)
     np.testing.assert_array_equal(width, (high - low) / 2.0)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40, unique=True), st.data())
+def test_guides_lead_to_the_knot_at_or_below_a_value(values, data):
+    knots = np.sort(values)
+    guide, scale = guides(knots, np.array([0, len(knots)]))
+    x = data.draw(st.one_of(st.sampled_from(knots), st.floats(knots[0], knots[-1])))
+    assert guided(knots, 0, len(knots), guide, scale[0], x) == np.searchsorted(knots, x, side="right") - 1

@@ -88,9 +88,11 @@ def test_the_most_contradicted_cells_come_first(seed):
     rng = np.random.default_rng(seed)
     drawn, kappa, settled = rng.normal(size=(5, 4)), rng.normal(size=(5, 4)), rng.random((5, 4)) < 0.4
     row_of = rng.permutation(5)[:3]
-    got = kernels.most_contradicted(drawn, kappa, row_of, settled, 3)
+    least = -0.5
+    got = kernels.most_contradicted(drawn, kappa, row_of, settled, least, 3)
     for r, cells in zip(row_of, got, strict=True):
-        order = [j for j in np.argsort(kappa[r] - drawn[r]) if not settled[r, j]][:3]
+        llr = drawn[r] - kappa[r]
+        order = [j for j in np.argsort(-llr) if not settled[r, j] and llr[j] > least][:3]
         assert cells.tolist() == order + [-1] * (3 - len(order))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from goldseam.field.beliefs import Beliefs
-from goldseam.field.emission import Atoms, empirical
+from goldseam.field.emission import Atoms, blank, empirical
 
 
 @pytest.fixture
@@ -37,3 +37,15 @@ def test_predictions_hardly_see_that_near_atoms_were_merged(atoms, rng):
     full, few = (empirical(one, nothing, zeros, beliefs) for one in (atoms, atoms.merged(np.full(3, 0.15 * sd))))
     np.testing.assert_allclose(few.mean, full.mean, atol=0.005 * sd)
     np.testing.assert_allclose(np.sqrt(few.variance), np.sqrt(full.variance), rtol=0.01, atol=1e-9)
+
+
+@pytest.mark.parametrize("sd", [1e-4, 0.4, 30.0])
+def test_blank_numbers_have_the_moments_of_the_slow_loop(atoms, rng, sd):
+    centre = np.concatenate([rng.normal(size=(200, 3)), rng.normal(scale=100.0, size=(20, 3))])  # far outside too
+    spread = np.full(centre.shape, sd**2)
+    n = len(centre)
+    beliefs = Beliefs(np.empty((n, 0)), centre, spread, centre, spread, np.ones(n, dtype=np.int64), np.zeros(n))
+    slow = empirical(atoms, np.full(centre.shape, np.nan), np.zeros(centre.shape), beliefs)
+    mean, variance = blank(atoms, centre, spread)
+    np.testing.assert_allclose(mean, slow.mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(variance, slow.variance, rtol=1e-5, atol=1e-6)

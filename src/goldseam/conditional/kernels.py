@@ -14,6 +14,8 @@ __all__ = [
     "exponential",
     "forest_values",
     "gaussian_cells",
+    "guided",
+    "guides",
     "level_shares",
     "normal_quantile",
     "positions",
@@ -112,6 +114,38 @@ def positions(knots, first, last, values, out):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def _share_of_range(x, bottom, scale, n):  # type: ignore[no-untyped-def]
+    """Which of n equal parts of the range x lies in; never falls as x rises. Of ranges too wide or narrow, the last."""
+    share = (x - bottom) * scale
+    return np.int64(share) if share < n else n - 1
+
+
+@njit(nogil=True, cache=True)
+def guides(knots, offsets):  # type: ignore[no-untyped-def]
+    """For each column as many equal parts of its range as it has knots, and one more: the first knot that is not below it."""
+    m = len(offsets) - 1
+    out, scale = np.empty(len(knots) + m, np.int64), np.zeros(m)
+    for j in range(m):
+        first, last = offsets[j], offsets[j + 1]
+        n, at = last - first, first
+        if knots[last - 1] > knots[first]:
+            scale[j] = n / (knots[last - 1] - knots[first])
+        for b in range(n):
+            while at < last and _share_of_range(knots[at], knots[first], scale[j], n) < b:
+                at += 1
+            out[first + j + b] = at
+        out[last + j] = last
+    return out, scale
+
+
+@njit(nogil=True, cache=True)
+def guided(knots, first, last, guide, scale, x):  # type: ignore[no-untyped-def]
+    """`_position` of a value within the range of the column's knots: only those of its part of the range are compared."""
+    part = _share_of_range(x, knots[first], scale, last - first)
+    return _position(knots, guide[part], guide[part + 1], x)
+
+
+@njit(nogil=True, cache=True)
 def _survival(excess, sigma, xi):  # type: ignore[no-untyped-def]
     """Generalised Pareto: P(more than this excess)."""
     if xi < 1e-6:
@@ -139,7 +173,7 @@ def _score_inside(x, k, knots, below, upto):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def scores_around(mean, sd, knots, below, upto, offsets, n_seen, tail_sigma, tail_xi):  # type: ignore[no-untyped-def]
+def scores_around(mean, sd, knots, below, upto, offsets, guide, scale, n_seen, tail_sigma, tail_xi):  # type: ignore[no-untyped-def]
     """Scores z, as of `score_numbers`, of means, and half the way from that of mean - sd to that of mean + sd."""
     n, m = mean.shape
     center, width = np.full((n, m), np.nan), np.full((n, m), np.nan)
@@ -151,10 +185,10 @@ def scores_around(mean, sd, knots, below, upto, offsets, n_seen, tail_sigma, tai
             around = (mean[i, j] - sd[i, j], mean[i, j], mean[i, j] + sd[i, j])
             if np.isnan(around[0]):
                 continue
-            places = _positions(knots, first, last, around[0], around[1], around[2], around[2])
             for k in range(3):
                 if bottom <= around[k] <= top:
-                    scores[k] = _score_inside(around[k], places[k], knots, below, upto)
+                    place = guided(knots, first, last, guide[first + j :], scale[j], around[k])
+                    scores[k] = _score_inside(around[k], place, knots, below, upto)
                 else:
                     side = 1 if around[k] > top else 0
                     scores[k] = _score_outside(around[k], bottom, top, tiny, tail_sigma[j, side], tail_xi[j, side])

@@ -14,6 +14,7 @@ cell before its neighbours are asked. Everything after works in scores and is fr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,8 +109,14 @@ class Marginals:
     def scores_around(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
         """Normal scores of means, and half the way in scores from one standard deviation below to one above."""
         return kernels.scores_around(
-            mean, sd, self.knots, self.below, self.upto, self.offsets, self.n_seen, self.tail_sigma, self.tail_xi
-        )
+            mean, sd, self.knots, self.below, self.upto, self.offsets, *self._guides, self.n_seen, self.tail_sigma,
+            self.tail_xi,
+        )  # fmt: skip
+
+    @cached_property
+    def _guides(self) -> tuple[Ints, Floats]:
+        """Where to look for a value among the knots."""
+        return kernels.guides(self.knots, self.offsets)
 
     def code_ratio(self, codes: NDArray[np.int32]) -> Floats:
         """Uniform over the levels / marginal, of category cells; one where nothing was observed."""

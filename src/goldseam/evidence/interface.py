@@ -3,7 +3,7 @@
 | source | protocol | enters as |
 |---|---|---|
 | G, B, anything in scores | `CellSource` (`prepare`, `predict`) | a component of the pool |
-| the field, anything in own units | `UnitExpert` (`predict_blocks`) | the same, through `UnitSource` |
+| the field, anything in own units | `UnitExpert` (`given_others`) | the same, through `UnitSource` |
 | the tree, anything without predictions | `Witness` (`suspicion`) | a likelihood ratio of its own, through `Statement` |
 
 A witness's suspicion is ranked per column among clean calibration rows. The rank's p-value becomes a likelihood ratio
@@ -13,7 +13,6 @@ damage and halved, because witnesses and experts see the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -34,22 +33,14 @@ MOST = 0.9
 DOUBT = 5.0  # so many damaged cells at which a witness saw nothing are added to those it was shown
 
 
-class UnitPosterior(Protocol):
-    """Mean and variance of numbers in own units, probabilities of levels by column in schema order."""
-
-    @property
-    def mean(self) -> Floats: ...
-    @property
-    def variance(self) -> Floats: ...
-    @property
-    def category_probabilities(self) -> Mapping[str, Floats]: ...
-
-
 @runtime_checkable
 class UnitExpert(Protocol):
-    """An expert that answers in own units, row by row: the random mixed field does."""
+    """An expert that answers in own units, row by row: the random mixed field does. Mean and variance of every number, and
+    the probabilities of all levels side by side, given the other cells of its row that are observed and not withheld."""
 
-    def predict_blocks(self, blocks: Blocks, withheld_numbers: Any, withheld_codes: Any) -> UnitPosterior: ...
+    def given_others(
+        self, blocks: Blocks, withheld_numbers: Any, withheld_codes: Any
+    ) -> tuple[Floats, Floats, Floats]: ...
 
 
 @dataclass(frozen=True)
@@ -65,13 +56,11 @@ class UnitSource:
 
     def predict(self, prepared: Blocks, withheld: NDArray[np.bool_], row_of: Ints) -> CellPrediction:
         rows = prepared.take(row_of)
-        answer = self.expert.predict_blocks(
+        mean, variance, levels = self.expert.given_others(
             rows, withheld[:, self.layout.number_cells], withheld[:, self.layout.category_cells]
         )
-        center, width = self.marginals.scores_around(answer.mean, np.sqrt(answer.variance))
-        levels = list(answer.category_probabilities.values())
-        joined = np.concatenate(levels, axis=1) if levels else np.empty((len(row_of), 0))
-        return CellPrediction(center, np.clip(width, *WIDTHS), joined)
+        center, width = self.marginals.scores_around(mean, np.sqrt(variance))
+        return CellPrediction(center, np.clip(width, *WIDTHS), levels)
 
 
 @runtime_checkable

@@ -289,14 +289,14 @@ def candidate_weight(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def most_contradicted(drawn, kappa, row_of, settled, count):  # type: ignore[no-untyped-def]
-    """Cells with the largest log-likelihood ratios drawn - kappa, but for those `settled` (N, p), of the rows `row_of`, the
-    largest first: (n, count); -1 where there are no more."""
+def most_contradicted(drawn, kappa, row_of, settled, least, count):  # type: ignore[no-untyped-def]
+    """Cells with the largest log-likelihood ratios drawn - kappa, above `least`, but for those `settled` (N, p), of the rows
+    `row_of`, the largest first: (n, count); -1 where there are no more."""
     out = np.full((len(row_of), count), -1)
     for i in range(len(row_of)):
         r = row_of[i]
         for k in range(count):
-            most = -np.inf
+            most = least
             for j in range(kappa.shape[1]):
                 llr = drawn[r, j] - kappa[r, j]
                 if llr > most and not settled[r, j] and not (out[i, :k] == j).any():

@@ -42,11 +42,9 @@ RARE = 4.0  # a cell is rare if damage of some kind would draw its value so many
 LONGEST_RUN = 0.4  # of the columns, in which such cells must lie to be wrong together
 WORST_SHARE = 1.0 / 3.0  # E3
 MOST_WITHHELD = 0.6  # E3
-ODD = 1.0  # log odds of damage above which a row is searched
-TRIED, DEEPEST = (
-    3,
-    4,
-)  # cells that a search withholds on trial, one at a time; cells that it withholds in the end, at most
+ODD = 1.0  # log odds of damage above which a row is searched, and log-likelihood ratio above which a cell is tried
+TRIED = 3  # cells that a search withholds on trial, one at a time
+DEEPEST = 4  # cells that it withholds in the end, at most
 OWN = 0.5  # weight of a cell's own evidence in its score
 OWN_LIMIT = 4.0
 WORST_CELL = 0.5  # weight of the worst cell in the row score
@@ -184,7 +182,7 @@ def search(state: State, rows: Rows, experts: Experts) -> None:
     going = np.flatnonzero(state.odds > ODD)
     held, kappa, best = np.zeros_like(state.withheld), state.first.copy(), np.full(len(rows), -np.inf)
     for _ in range(min(experts.deepest, int(MOST_WITHHELD * held.shape[1]))):
-        tried = kernels.most_contradicted(rows.drawn, kappa, going, rows.missing | held, TRIED)
+        tried = kernels.most_contradicted(rows.drawn, kappa, going, rows.missing | held, ODD, TRIED)
         place, rank = np.nonzero(tried >= 0)
         row_of = going[place]
         if not len(row_of):

@@ -4,7 +4,7 @@ F8).
 | equation | where |
 |---|---|
 | atoms, W, epsilon | `Atoms.of` |
-| (F-31) to (F-33) | `empirical` (loop in `atom_kernels.empirical_rows`) |
+| (F-31) to (F-33) | `empirical`, `blank` (loops in `atom_kernels`) |
 | (F-34) to (F-38), the rounds | `gross_errors` |
 | (F-31) as a distribution | `atom_weights`, `atom_quantiles` |
 
@@ -27,7 +27,7 @@ from goldseam.field.inference import in_chunks, infer
 from goldseam.field.potentials import Potentials
 from goldseam.model_file import check_indices
 
-__all__ = ["Atoms", "Empirical", "GrossErrors", "atom_quantiles", "atom_weights", "empirical", "gross_errors"]
+__all__ = ["Atoms", "Empirical", "GrossErrors", "atom_quantiles", "atom_weights", "blank", "empirical", "gross_errors"]
 
 Array = NDArray[np.float64]
 kernels: Any = _kernels
@@ -182,6 +182,18 @@ def empirical(atoms: Atoms, numbers: Array, precision: Array, beliefs: Beliefs, 
 
     in_chunks(run, len(numbers), n_jobs)
     return out
+
+
+def blank(atoms: Atoms, mean: Array, variance: Array, *, n_jobs: int = 1) -> tuple[Array, Array]:
+    """Mean and variance of numbers that are not observed, from the field's: `empirical` to seven digits, faster."""
+    new_mean, new_variance = np.empty_like(mean), np.empty_like(variance)
+    columns = atoms.values, atoms.log_share, atoms.widths, atoms.starts
+
+    def run(rows: slice) -> None:
+        kernels.blank_rows(mean[rows], variance[rows], *columns, new_mean[rows], new_variance[rows])
+
+    in_chunks(run, len(mean), n_jobs)
+    return new_mean, new_variance
 
 
 def atom_weights(atoms: Atoms, s: int, centre: Array, spread: Array, x: Array, precision: Array) -> Array:

@@ -21,8 +21,6 @@ On adult with half the cells blank the log-loss of the blanks falls from 1.17 to
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -48,25 +46,6 @@ TOLERANCE = 1e-3  # F5.1
 CHUNK = 4096  # rows per task; results do not depend on it
 SIGMA_FLOOR, FLIP_FLOOR = 0.02, 1e-3  # F5.1: nil noise in the published loop
 GIBBS_SWEEPS, GIBBS_BURN_IN = 180, 40  # F5.5
-
-
-@dataclass(frozen=True)
-class _Compiled:
-    """A field laid out for the kernels."""
-
-    field: Potentials
-
-    @cached_property
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        first, second = np.triu_indices(self.field.layout.n_columns, 1)
-        sizes = self.field.layout.sizes
-        starts = np.concatenate([[0], np.cumsum(sizes[first] * sizes[second])]).astype(np.int64)
-        return first.astype(np.int64), second.astype(np.int64), starts
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        f = self.field
-        return f.B, f.a, f.R, f.h, f.Phi, f.offsets
 
 
 def in_chunks(call: Callable[[slice], None], n_rows: int, n_jobs: int, size: int = CHUNK) -> None:
@@ -104,7 +83,7 @@ def infer(
     if method in ("structured", "mean-field"):
         noise = Noise(np.maximum(noise.sigma, SIGMA_FLOOR), np.maximum(noise.flip, FLIP_FLOOR))
     precision = cell_precision(numbers, noise) if precision is None else precision
-    n_rows, compiled = len(numbers), _Compiled(field)
+    n_rows = len(numbers)
     out = Beliefs.empty(n_rows, field.layout.n_states, field.n_numbers)
     odds = noise.log_odds(field.layout.sizes)
     p0 = np.ones(field.layout.n_states) if frequencies is None else frequencies
@@ -112,7 +91,7 @@ def infer(
     def run(rows: slice) -> None:
         X, y, part = np.ascontiguousarray(numbers[rows]), np.ascontiguousarray(codes[rows]), out.rows(rows)
         order, group, patterns = groups_of(precision[rows])
-        head = (X, y, order, group, patterns, *compiled.arrays, *compiled.pairs, odds)
+        head = (X, y, order, group, patterns, *field.arrays, *field.layout.pairs, odds)
         if method == "lbp":
             infer_rows(
                 *head, max_sweeps, tol, part.Q, part.mean, part.variance, part.cavity_mean, part.cavity_variance,
@@ -121,7 +100,7 @@ def infer(
         elif method == "exact":
             enumerate_rows(field, X, y, noise, patterns[group], part)
         elif method == "gibbs":
-            _gibbs(compiled, X, y, order, group, patterns, odds, part, seed)
+            _gibbs(field, X, y, order, group, patterns, odds, part, seed)
         else:
             naive = method == "mean-field"
             structured_rows(*head, p0, naive, outer, 2, tol, part.Q, part.mean, part.variance, part.sweeps, part.change)
@@ -156,7 +135,7 @@ def row_seeds(numbers: Array, codes: Codes, seed: int) -> NDArray[np.uint64]:
 
 
 def _gibbs(
-    compiled: _Compiled,
+    field: Potentials,
     X: Array,
     y: Codes,
     order: Any,
@@ -169,7 +148,7 @@ def _gibbs(
     seeds = row_seeds(X, y, seed)
     nothing_u, nothing_v = np.empty((0, len(X), X.shape[1])), np.empty((0, len(X), y.shape[1]), dtype=np.int32)
     gibbs_rows(
-        X, y, seeds, order, group, patterns, *compiled.arrays, odds, GIBBS_BURN_IN, GIBBS_SWEEPS, 0,
+        X, y, seeds, order, group, patterns, *field.arrays, odds, GIBBS_BURN_IN, GIBBS_SWEEPS, 0,
         part.Q, part.mean, part.variance, nothing_u, nothing_v,
     )  # fmt: skip
     part.sweeps[:] = GIBBS_SWEEPS
@@ -189,7 +168,6 @@ def sample(
 ) -> tuple[Array, Codes]:
     """Draws of the clean row from its posterior (F9.3): numbers (draws, N, m) and codes (draws, N, n); clamped cells
     are constant."""
-    compiled = _Compiled(field)
     u = np.empty((n_draws, len(numbers), field.n_numbers))
     v = np.empty((n_draws, len(numbers), field.layout.n_columns), dtype=np.int32)
     odds, precision = noise.log_odds(field.layout.sizes), cell_precision(numbers, noise)
@@ -199,7 +177,7 @@ def sample(
         X, y, part = np.ascontiguousarray(numbers[rows]), np.ascontiguousarray(codes[rows]), scratch.rows(rows)
         order, group, patterns = groups_of(precision[rows])
         gibbs_rows(
-            X, y, row_seeds(X, y, seed), order, group, patterns, *compiled.arrays, odds, burn_in, n_draws * every, every,
+            X, y, row_seeds(X, y, seed), order, group, patterns, *field.arrays, odds, burn_in, n_draws * every, every,
             part.Q, part.mean, part.variance, u[:, rows], v[:, rows],
         )  # fmt: skip
 
@@ -221,16 +199,17 @@ def leave_one_out(
     X = np.where(withheld_numbers, np.nan, numbers)
     y = np.where(withheld_codes, -1, codes).astype(np.int32)
     nil = Noise.nil(field.n_numbers, field.layout.n_columns)
-    compiled, precision = _Compiled(field), cell_precision(X, nil)
-    beliefs = infer(field, X, y, nil, precision=precision, n_jobs=n_jobs)
+    precision, blank = cell_precision(X, nil), y < 0
+    mean, variance, Q = X.copy(), np.zeros(X.shape), field.layout.one_hot(y)  # of rows with nothing to infer
+    gaps = np.flatnonzero(np.isnan(X).any(axis=1) | blank.any(axis=1))
+    beliefs = infer(field, X[gaps], y[gaps], nil, precision=precision[gaps], n_jobs=n_jobs)
+    mean[gaps], variance[gaps], Q[gaps] = beliefs.mean, beliefs.variance, beliefs.Q
 
     def run(rows: slice) -> None:
-        order, group, patterns = groups_of(precision[rows])
-        part = beliefs.rows(rows)
         leave_one_out_rows(
-            np.ascontiguousarray(X[rows]), np.ascontiguousarray(y[rows]), np.ascontiguousarray(y[rows] < 0),
-            order, group, patterns, *compiled.arrays, *compiled.pairs, part.Q, part.mean, part.variance,
+            X[rows], y[rows], blank[rows], *groups_of(precision[rows]), *field.arrays, *field.layout.pairs,
+            Q[rows], mean[rows], variance[rows],
         )  # fmt: skip
 
     in_chunks(run, len(X), n_jobs)
-    return beliefs.mean, beliefs.variance, beliefs.Q
+    return mean, variance, Q

@@ -29,6 +29,7 @@ def leave_one_out_rows(  # type: ignore[no-untyped-def]
     n, T = codes.shape[1], h.shape[0]
     pairs = first.shape[0]
     W, Wt, live = np.empty(starts[pairs]), np.empty(starts[pairs]), np.zeros(pairs, dtype=np.bool_)
+    log_W, log_Wt = np.empty(starts[pairs]), np.empty(starts[pairs])
     width = 1
     for j in range(n):
         width = max(width, offsets[j + 1] - offsets[j])
@@ -53,6 +54,10 @@ def leave_one_out_rows(  # type: ignore[no-untyped-def]
                 clamped[s] = np.isinf(precision[current, s])
             free = integrate_numbers(B, R, row_precision, clamped, V, VR, half)
             pair_weights(Phi, R, VR, offsets, first, second, starts, free, W, Wt, live, bits)
+            for e in range(pairs):
+                if live[e]:
+                    for at in range(starts[e], starts[e + 1]):
+                        log_W[at], log_Wt[at] = np.log(W[at]), np.log(Wt[at])
             for s in range(m):
                 if clamped[s]:
                     total = B[s, s]
@@ -129,11 +134,12 @@ def leave_one_out_rows(  # type: ignore[no-untyped-def]
                 if not live[e]:
                     continue
                 K = offsets[k + 1] - offsets[k]
-                block = (W if j < k else Wt)[starts[e] : starts[e] + L * K]  # (states of j, states of k)
                 if not hidden[i, k]:
+                    log_block = log_W if j < k else log_Wt
                     for q in range(L):
-                        z[q] += np.log(block[q * K + codes[i, k]])
+                        z[q] += log_block[starts[e] + q * K + codes[i, k]]
                     continue
+                block = (W if j < k else Wt)[starts[e] : starts[e] + L * K]  # (states of j, states of k)
                 mass = 0.0
                 for r in range(K):
                     c[r] = expected[offsets[k] + r] / max(block[codes[i, j] * K + r], 1e-200)

@@ -6,7 +6,7 @@ share it. All methods but `estimate_noise` work row by row: a row's answer depen
 
 | question | method |
 |---|---|
-| what should each cell be, given the *other* believed cells of its row? | `Field.predict_blocks` |
+| what should each cell be, given the *other* believed cells of its row? | `Field.predict_blocks`, `Field.given_others` |
 | what was each cell, given all cells of its row and their noise? | `Field.denoise` |
 | how noisy is this table? | `Field.estimate_noise` |
 | clean rows that could be behind this one | `Field.sample` |
@@ -127,13 +127,24 @@ class Field:
         u, codes, _ = self._evidence(blocks)
         mean, variance, Q = leave_one_out(self.potentials, u, codes, withheld_numbers, withheld_codes, n_jobs=n_jobs)
         found = Beliefs(Q, mean, variance, mean, variance, np.ones(len(u), dtype=np.int64), np.zeros(len(u)))
-        nothing, zeros = np.full(u.shape, np.nan), np.zeros(u.shape)
-        shape = None
+        nothing, shape = np.full(u.shape, np.nan), None
         if self.marginals == "empirical":
-            moments = emission.empirical(self._coarse_atoms, nothing, zeros, found, n_jobs=n_jobs)
-            shape = self._atom_shape(found, nothing, zeros, np.ones(u.shape))
-            mean, variance = moments.mean, moments.variance
-        return self._posterior(self._own_mean(mean), self._own_variance(variance), found, codes, nothing, shape)
+            shape = self._atom_shape(found, nothing, np.zeros(u.shape), np.ones(u.shape))
+        return self._posterior(*self._blank(mean, variance, n_jobs), found, codes, nothing, shape)
+
+    def given_others(
+        self, blocks: Blocks, withheld_numbers: Any, withheld_codes: Any, *, n_jobs: int = 1
+    ) -> tuple[Array, Array, Array]:
+        """What `predict_blocks` says in numbers alone: mean and variance of the numbers, probabilities of all levels."""
+        u, codes, _ = self._evidence(blocks)
+        mean, variance, Q = leave_one_out(self.potentials, u, codes, withheld_numbers, withheld_codes, n_jobs=n_jobs)
+        return *self._blank(mean, variance, n_jobs), Q
+
+    def _blank(self, mean: Array, variance: Array, n_jobs: int) -> tuple[Array, Array]:
+        """Mean and variance in the table's units of numbers that are not observed, from the field's."""
+        if self.marginals == "empirical":
+            mean, variance = emission.blank(self._coarse_atoms, mean, variance, n_jobs=n_jobs)
+        return self._own_mean(mean), self._own_variance(variance)
 
     def denoise(
         self,

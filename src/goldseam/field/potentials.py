@@ -63,6 +63,13 @@ class Layout:
     def column_of_state(self) -> NDArray[np.int64]:
         return np.repeat(np.arange(self.n_columns), self.sizes)
 
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """All pairs of categories: the first, the second, and where their blocks start when laid end to end."""
+        first, second = np.triu_indices(self.n_columns, 1)
+        starts = np.concatenate([[0], np.cumsum(self.sizes[first] * self.sizes[second])])
+        return first.astype(np.int64), second.astype(np.int64), starts.astype(np.int64)
+
     def block(self, column: int) -> slice:
         """The states of one category."""
         return slice(int(self.offsets[column]), int(self.offsets[column + 1]))
@@ -106,6 +113,11 @@ class Potentials:
     @property
     def n_numbers(self) -> int:
         return len(self.a)
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array, NDArray[np.int64]]:
+        """All of them, as the compiled loops take them."""
+        return self.B, self.a, self.R, self.h, self.Phi, self.offsets
 
     def log_density(self, u: Array, codes: NDArray[np.int32]) -> Array:
         """(F-1) without log Z, for every row."""
