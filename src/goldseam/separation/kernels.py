@@ -201,7 +201,7 @@ def _rescale(radii, observed, start, stop, gaps):  # type: ignore[no-untyped-def
 
 
 @njit(nogil=True, boundscheck=False)
-def _forget(values, at, begin, size, n_rows, skip):  # type: ignore[no-untyped-def]
+def forget(values, at, begin, size, n_rows, skip):  # type: ignore[no-untyped-def]
     """Take the row itself, and the lanes that fill up the last group, out of the running; `begin` is the first row."""
     if begin <= skip < begin + size:
         values[at + skip - begin] = np.inf
@@ -226,7 +226,7 @@ def _scan_tile(row, lanes, tree, visits, begin, used, n_rows, k, work, lists, at
                 _seen_leaf_sums(x, cap, observed, flat, seen, base, stride, used, j, end, values, counts, here)
             else:
                 _leaf_sums(x, cap, capped, flat, base, stride, groups, j, end, values, here)
-            _forget(values, here, begin * LANES, used * LANES, n_rows, skip)
+            forget(values, here, begin * LANES, used * LANES, n_rows, skip)
         if gaps:
             for b in range(0, used * LANES, LANES):
                 lanes_scale(scaled, b, here + b, values, counts, x.dtype.type(end - j))

@@ -15,13 +15,14 @@ __all__ = [
     "lanes_add_column",
     "lanes_add_group",
     "lanes_add_seen_deviation",
-    "lanes_below",
     "lanes_category_distances",
     "lanes_leaf_sums",
+    "lanes_least",
     "lanes_number_distances",
     "lanes_offer",
     "lanes_plain_sums",
     "lanes_scale",
+    "lanes_upto",
 ]
 
 cgutils: Any = _cgutils
@@ -133,8 +134,8 @@ def lanes_scale(typing, out, to, at, values, counts, size):  # type: ignore[no-u
 
 
 @intrinsic
-def lanes_below(typing, values, at, bound):  # type: ignore[no-untyped-def]
-    """Which lanes of values[at], ... (PAIR neighbouring vectors) are below the bound: bit i stands for lane i."""
+def lanes_upto(typing, values, at, bound):  # type: ignore[no-untyped-def]
+    """Which lanes of values[at], ... (PAIR neighbouring vectors) are not above the bound: bit i stands for lane i."""
     signature = types.int64(values, at, bound)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -142,9 +143,27 @@ def lanes_below(typing, values, at, bound):  # type: ignore[no-untyped-def]
         found, limit = ir.Constant(word, 0), lanes.spread(args[2])
         for g in range(PAIR):
             part = lanes.load(lanes.pointer(sig.args[0], args[0], args[1], g * LANES))
-            bits = builder.zext(lanes.bits_below(part, limit), word)
+            bits = builder.zext(lanes.bits_upto(part, limit), word)
             found = builder.or_(found, builder.shl(bits, ir.Constant(word, g * LANES)))
         return found
+
+    return signature, code
+
+
+@intrinsic
+def lanes_least(typing, values, at, count, out):  # type: ignore[no-untyped-def]
+    """out[0], ... = the smallest of each lane of values[at], ... (`count` neighbouring vectors)."""
+    signature = types.void(values, at, count, out)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes = Lanes(context, builder, sig.args[0])
+        least = cgutils.alloca_once_value(builder, lanes.constant(float("inf")))
+        with cgutils.for_range(builder, args[2]) as loop:
+            place = builder.add(args[1], builder.mul(loop.index, ir.Constant(args[1].type, LANES)))
+            part = lanes.load(lanes.pointer(sig.args[0], args[0], place))
+            builder.store(lanes.smaller(part, builder.load(least)), least)
+        lanes.store(builder.load(least), lanes.pointer(sig.args[3], args[3], ir.Constant(args[1].type, 0)))
+        return context.get_dummy_value()
 
     return signature, code
 
@@ -195,27 +214,27 @@ def lanes_offer(typing, values, at, best, place, count):  # type: ignore[no-unty
 
 def _distances(cap: float | None) -> Any:
     @intrinsic
-    def emit(typing, out, flat, place, stride, offsets, x, begin, end):  # type: ignore[no-untyped-def]
-        """out[0], ... += sums over the columns at `offsets[begin:end]`; PAIR blocks, `stride` apart.
+    def emit(typing, out, at, flat, place, stride, offsets, x, begin, end):  # type: ignore[no-untyped-def]
+        """out[at], ... += sums over the columns at `offsets[begin:end]`; PAIR blocks, `stride` apart.
 
         Columns in turn go to two sums, which are added at the end: a single chain of additions would be waited for.
         """
-        signature = types.void(out, flat, place, stride, offsets, x, begin, end)
+        signature = types.void(out, at, flat, place, stride, offsets, x, begin, end)
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             lanes = Lanes(context, builder, sig.args[0])
-            out_, flat_, place_, stride_, offsets_, x_, begin_, end_ = args
-            targets = [lanes.pointer(sig.args[0], out_, ir.Constant(place_.type, g * LANES)) for g in range(PAIR)]
+            out_, at_, flat_, place_, stride_, offsets_, x_, begin_, end_ = args
+            targets = [lanes.pointer(sig.args[0], out_, at_, g * LANES) for g in range(PAIR)]
             first = [cgutils.alloca_once_value(builder, lanes.load(target)) for target in targets]
             second = [cgutils.alloca_once_value(builder, lanes.constant(0.0)) for _ in targets]
-            columns = context.make_array(sig.args[4])(context, builder, offsets_).data
+            columns = context.make_array(sig.args[5])(context, builder, offsets_).data
 
             def add(i: Any, sums: list[Any]) -> None:
-                value = lanes.scalar(sig.args[5], x_, i)
+                value = lanes.scalar(sig.args[6], x_, i)
                 here = builder.add(place_, builder.load(builder.gep(columns, [i])))
                 limit = None if cap is None else lanes.constant(cap)
                 for total in sums:
-                    e = lanes.deviation(value, lanes.load(lanes.pointer(sig.args[1], flat_, here)), limit)
+                    e = lanes.deviation(value, lanes.load(lanes.pointer(sig.args[2], flat_, here)), limit)
                     builder.store(builder.fadd(builder.load(total), e), total)
                     here = builder.add(here, stride_)
 

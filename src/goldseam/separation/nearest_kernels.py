@@ -5,19 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from goldseam.separation.kernels import TEAM, aligned
+from goldseam.separation.kernels import TEAM, aligned, forget
 from goldseam.separation.lane_kernels import (
     PAIR,
     lanes_add_seen_deviation,
-    lanes_below,
     lanes_category_distances,
+    lanes_least,
     lanes_number_distances,
     lanes_scale,
+    lanes_upto,
     lowest_bit,
 )
 from goldseam.separation.vector_kernels import LANES
 
 __all__ = ["nearest_rows"]
+
+TILE = 64  # blocks whose distances are kept before the nearest of them are taken
 
 
 @njit(nogil=True, boundscheck=False)
@@ -37,7 +40,7 @@ def _believed_cells(rows, ignored, i, caps, offsets, x, begin):  # type: ignore[
 
 
 @njit(nogil=True, boundscheck=False)
-def _seen_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, sums, counts, values):  # type: ignore[no-untyped-def]
+def _seen_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, sums, counts, values, at):  # type: ignore[no-untyped-def]
     """Squared distances over the cells that count to the rows of a pair of blocks with gaps, per observed pair of cells."""
     one, dtype = x.dtype.type(1), x.dtype.type
     for g in range(PAIR):
@@ -47,7 +50,36 @@ def _seen_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, s
             cap = dtype(np.inf) if i < numbers else one
             place = base + g * stride + offsets[i]
             lanes_add_seen_deviation(sums, 0, counts, flat, seen, place, x[i], cap, one)
-        lanes_scale(values, g * LANES, 0, sums, counts, dtype(stride // LANES))
+        lanes_scale(values, at + g * LANES, 0, sums, counts, dtype(stride // LANES))
+
+
+@njit(nogil=True, boundscheck=False)
+def _take_nearest(values, at, begin, size, n_rows, skip, least, index, distance):  # type: ignore[no-untyped-def]
+    """Of the distances values[at : at + size] of the rows from `begin` on, take those among the nearest so far.
+
+    The k-th smallest of the smallest of each lane bounds the k-th smallest of all: few rows have to be looked at one by one.
+    """
+    k = len(distance)
+    forget(values, at, begin, size, n_rows, skip)
+    lanes_least(values, at, size // LANES, least)
+    bound = distance[k - 1]
+    for a in range(LANES):
+        as_near = 0
+        for b in range(LANES):
+            as_near += least[b] <= least[a]
+        if as_near >= k:
+            bound = min(bound, least[a])
+    for lane in range(0, size, PAIR * LANES):
+        nearer = lanes_upto(values, at + lane, bound)
+        while nearer != 0:
+            row = lane + lowest_bit(nearer)
+            nearer &= nearer - 1
+            value, place = values[at + row], k - 1
+            if value < distance[place]:
+                while place > 0 and value < distance[place - 1]:
+                    distance[place], index[place] = distance[place - 1], index[place - 1]
+                    place -= 1
+                distance[place], index[place] = value, begin + row
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -60,8 +92,10 @@ def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, dista
     d = rows.shape[1]
     x, offsets = np.empty(TEAM * d, rows.dtype), np.empty(TEAM * d, np.int64)
     ends, numbers = np.empty(TEAM, np.int64), np.empty(TEAM, np.int64)
-    values, sums, counts = aligned(PAIR * LANES, rows), aligned(LANES, rows), aligned(LANES, rows)
     blocks, stride, gaps = flat.shape[0] // (d * LANES), d * LANES, seen.shape[0] > 0
+    tile = min(TILE, blocks)
+    values, least = aligned(TEAM * tile * LANES, rows), aligned(LANES, rows)
+    sums, counts = aligned(LANES, rows), aligned(LANES, rows)
     nothing, far = rows.dtype.type(0), rows.dtype.type(np.inf)
     index[:] = -1
     distance[:] = np.inf
@@ -69,27 +103,23 @@ def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, dista
         team = min(TEAM, rows.shape[0] - begin)
         for t in range(team):
             ends[t], numbers[t] = _believed_cells(rows, ignored, begin + t, caps, offsets, x, t * d)
-        for block in range(0, blocks, PAIR):
+        for top in range(0, blocks, tile):
+            used = min(tile, blocks - top)
+            for block in range(0, used, PAIR):
+                for t in range(team):
+                    at, base = (t * tile + block) * LANES, (top + block) * stride
+                    if gaps:
+                        _seen_distances(
+                            x, offsets, t * d, numbers[t], ends[t], flat, seen, base, stride, sums, counts, values, at
+                        )
+                    else:
+                        start = nothing if ends[t] > t * d else far
+                        for lane in range(at, at + PAIR * LANES):
+                            values[lane] = start
+                        lanes_number_distances(values, at, flat, base, stride, offsets, x, t * d, numbers[t])
+                        lanes_category_distances(values, at, flat, base, stride, offsets, x, numbers[t], ends[t])
             for t in range(team):
-                i, base = begin + t, block * stride
-                if gaps:
-                    _seen_distances(
-                        x, offsets, t * d, numbers[t], ends[t], flat, seen, base, stride, sums, counts, values
-                    )
-                else:
-                    start = nothing if ends[t] > t * d else far
-                    for lane in range(PAIR * LANES):
-                        values[lane] = start
-                    lanes_number_distances(values, flat, base, stride, offsets, x, t * d, numbers[t])
-                    lanes_category_distances(values, flat, base, stride, offsets, x, numbers[t], ends[t])
-                nearer = lanes_below(values, 0, distance[i, k - 1])
-                while nearer != 0:
-                    lane = lowest_bit(nearer)
-                    nearer &= nearer - 1
-                    value, row = values[lane], block * LANES + lane
-                    if value < distance[i, k - 1] and row != skips[i] and row < n_rows:
-                        at = k - 1
-                        while at > 0 and value < distance[i, at - 1]:
-                            distance[i, at], index[i, at] = distance[i, at - 1], index[i, at - 1]
-                            at -= 1
-                        distance[i, at], index[i, at] = value, row
+                i, first = begin + t, top * LANES
+                _take_nearest(
+                    values, t * tile * LANES, first, used * LANES, n_rows, skips[i], least, index[i], distance[i]
+                )

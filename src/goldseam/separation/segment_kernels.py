@@ -87,9 +87,26 @@ def workspace(shape):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, boundscheck=False)
+def _line_sums(line, below, out):  # type: ignore[no-untyped-def]
+    """The same for the runs of a line: nothing lies side by side."""
+    last = len(line) - 1
+    below[last] = 1.0
+    for b in range(last, 0, -1):
+        below[b - 1] = 1.0 + line[b] * below[b]
+    above, total = 0.0, 0.0
+    for b in range(last + 1):
+        above = line[b] * (1.0 + above)
+        total += above
+        out[b] = above * below[b]
+    return total
+
+
+@njit(nogil=True, boundscheck=False)
 def _plane_sums(plane, ratio, below, above, mass, ends, out):  # type: ignore[no-untyped-def]
     """Weight of the boxes of a plane that hold each cell into `out`; returns that of all boxes."""
     B, C = plane.shape
+    if C == 1:
+        return _line_sums(plane[:, 0], below, out[:, 0])
     wide = above.shape[0]
     ratio[:] = 0.0
     mass[:] = 0.0

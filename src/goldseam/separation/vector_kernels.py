@@ -86,5 +86,8 @@ class Lanes:
     def bits_below(self, a: Any, b: Any) -> Any:
         return self.builder.bitcast(self.builder.fcmp_ordered("<", a, b), ir.IntType(LANES))
 
+    def bits_upto(self, a: Any, b: Any) -> Any:
+        return self.builder.bitcast(self.builder.fcmp_ordered("<=", a, b), ir.IntType(LANES))
+
     def any_below(self, a: Any, b: Any) -> Any:
         return self.builder.icmp_unsigned("!=", self.bits_below(a, b), ir.Constant(ir.IntType(LANES), 0))
