@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import best_threshold, conformal_p_values
-from goldseam.evidence.gains import N_CASES, Lesson, Offer, curve, isotonic, lenders, rehearsed_quality
+from goldseam.evidence.gains import N_CASES, TIMID, Lesson, Offer, curve, isotonic, lenders, rehearsed_quality
 from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, rivals
 
 
@@ -55,7 +55,7 @@ def test_gain_is_the_share_of_steps_that_were_right(rng):
     at = np.array([-3.0, 0.0, 1.0, 4.0])
     gain = repairer.gain(offers(at, 3.0))[:, 0]
     assert gain[0] == 0.0  # abstains
-    assert gain[1:] == pytest.approx(1 / (1 + np.exp(-at[1:])), abs=0.12)
+    assert gain[1:] / TIMID == pytest.approx(1 / (1 + np.exp(-at[1:])), abs=0.12)
 
 
 def test_steps_are_shortened_until_hidden_damage_is_not_made_worse(rng):
@@ -88,7 +88,7 @@ def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
     sizes = np.array([2.0, 3.0, 5.0, 9.0])
     gain = lambda **more: repairer.gain(offers(np.full(4, 2.0), sizes, natural=True, **more))[:, 0]  # noqa: E731
     assert gain(context=-3.0) == pytest.approx([0.0, 0.2, 0.4, 0.85], abs=0.01)
-    assert (gain(context=0.0) > 0.9).all()
+    assert gain(context=0.0) == pytest.approx([TIMID, TIMID, TIMID, 1.0], abs=0.01)
     assert gain(context=0.0, beyond=1.0) == pytest.approx([0.0, 0.0, 0.35, 0.35])
     sure = offers(np.full(4, 5.0), sizes, natural=True, beyond=1.0)
     assert repairer.gain(sure)[:, 0] == pytest.approx([0.0, 0.0, 0.35, 0.35])
@@ -110,11 +110,11 @@ def test_a_case_seldom_rehearsed_borrows_from_smaller_steps_and_wide_predictions
     scores, step = rng.normal(size=500), np.full(500, 3.0)
     gain = lambda repairer, step, **more: repairer.gain(offers(np.array([9.0]), step, **more))[0, 0]  # noqa: E731
     wide = learnt(scores, step, step)
-    assert min(gain(wide, size) for size in (3.0, 5.0, 8.0)) > 0.9  # larger steps
+    assert min(gain(wide, size) for size in (3.0, 5.0, 8.0)) > 0.9 * TIMID  # larger steps
     assert gain(wide, 5.0, width=0.3) == 1.0  # narrow predictions; sure
     assert gain(wide, 2.0) == 0.0  # smaller steps lend, they do not borrow
     assert gain(wide, 5.0, natural=True, context=0.0) == 0.0  # nor do natural values
-    assert gain(wide, 3.0, beyond=0.5) > 0.9
+    assert gain(wide, 3.0, beyond=0.5) > 0.9 * TIMID
     assert gain(wide, 5.0, beyond=0.5) == 0.0  # nothing is lent beyond the range
     assert gain(wide, 5.0, width=0.3, beyond=0.5) == 1.0  # but to cells that are sure,
     assert gain(wide, 5.0, width=0.3, beyond=2.6) == 0.0  # short of giants, which may be real
@@ -143,6 +143,14 @@ def test_few_calibration_rows_make_timid(rng):
     scores, step = np.full(500, 3.0), np.full(500, 3.0)
     few, many = (learnt(scores, step, step, n_rows=n).gain(offers(scores[:1], 3.0))[0, 0] for n in (10, 100_000))
     assert few == pytest.approx(0.5 * many, abs=1e-3)
+
+
+def test_unsure_steps_are_made_in_part():
+    scores, step = np.full(500, 3.0), np.full(500, 3.0)
+    wide, narrow = (
+        learnt(scores, step, step, width=w).gain(offers(scores[:1], 3.0, width=w))[0, 0] for w in (1.0, 0.3)
+    )
+    assert wide == pytest.approx(TIMID * narrow)
 
 
 def test_gains_of_a_model_file_have_a_row_per_case(rng):

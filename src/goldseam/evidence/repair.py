@@ -33,7 +33,7 @@ from goldseam.evidence.gains import (
     NARROW,
     PRUDENCE,
     SLACK,
-    WARY,
+    TIMID,
     Lesson,
     Offer,
     case_gains,
@@ -163,7 +163,7 @@ def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: i
     """g from rehearsed cells `use`, as bold as rehearsal allows; `n_rows` calibration rows stand behind it."""
     knots, gains, lent = case_gains(offer, lesson.wanted, use & ~(offer.natural & (offer.beyond > 0.0)))
     gains = shortened(gains, n_rows / (n_rows + DOUBT), unsure=False)
-    gains = shortened(gains, n_rows / (n_rows + WARY), unsure=True)
+    gains = shortened(gains, TIMID, unsure=True)
     blank = Repairer(knots, gains, np.inf, np.empty(0), lent=lent, even=EVEN)
     tried = [replace(blank, gains=shortened(gains, share, unsure=True)) for share in PRUDENCE]
     gained = [np.where(use, one.gain(offer), 0.0) for one in tried]
