@@ -12,6 +12,7 @@ them, and measures, per kind of damage,
 `coverage`      share of repaired numbers whose interval holds the truth
 `column_mean`   Q when the suspected cells are filled with the column's mean instead
 `knn`           Q when they are filled by the five nearest reference rows over the other cells
+`times`         how often each held-out row was damaged: counts of rows and cells are of all times together
 ==============  =======================================================================================================
 
 and per column how much of its spread a repair explains when the cell is simply gone. What stays below `LEAST_FOUND` is
@@ -38,6 +39,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 LEAST_FOUND: Final = 0.3
+LEAST_ROWS: Final = 200  # fewer held-out rows are damaged several times each, every time elsewhere
 MOST_ROWS: Final = 400
 MOST_NEIGHBOURS_REFERENCE: Final = 1000
 WORDS: Final = {
@@ -182,7 +184,9 @@ def audit(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure a judge on held-out clean rows: one line per kind of damage, one per column."""
     clean = clean.take(rng.permutation(len(clean))[:MOST_ROWS])
-    lines = [_line(kind, judge, clean, reference, schema, rng) for kind in kinds]
+    times = -(-LEAST_ROWS // len(clean))
+    often = clean.take(np.tile(np.arange(len(clean)), times))
+    lines = [_line(kind, judge, often, reference, schema, rng) | {"times": times} for kind in kinds]
     return lines, _column_lines(judge, clean, reference, schema, rng)
 
 

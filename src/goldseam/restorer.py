@@ -347,19 +347,21 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
             }
 
     def _promises(self, clean: Blocks, lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        promises = []
+        promises, times = [], max(line["times"] for line in lines)  # cells of a row that is damaged again count once
         if self.error_control == "row":
             measured = float(self._outcome(clean).flagged.mean())
             promises.append(promise("row alarm rate", self.alarm_rate, measured, len(clean), SCOPE))
         else:
             wrong = sum(line["false_cells"] for line in lines)
             cells = sum(line["suspect_cells"] for line in lines)
-            promises.append(promise("false discovery rate", self.alarm_rate, wrong / max(cells, 1), cells, SCOPE))
+            promises.append(
+                promise("false discovery rate", self.alarm_rate, wrong / max(cells, 1), cells // times, SCOPE)
+            )
         errors = [line for line in lines if line["kind"] != "noise"]
         inside, cells = (sum(line[key] for line in errors) for key in ("covered_cells", "interval_cells"))
         if cells:
             scope = "numbers that were changed, rightly or not; rows of small noise apart"
-            promises.append(promise("interval coverage", self.coverage, inside / cells, cells, scope))
+            promises.append(promise("interval coverage", self.coverage, inside / cells, cells // times, scope))
         return promises
 
     def _outcome(self, blocks: Blocks) -> Outcome:

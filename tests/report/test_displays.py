@@ -63,7 +63,10 @@ def test_wrong_requests_are_refused(plt: Any) -> None:
 
 
 def test_what_an_audit_measured_has_error_bars() -> None:
-    damage = [{"kind": "scale", "size": "", "coverage": 0.8, "interval_cells": 25}, {"kind": "noise", "coverage": None}]
+    damage = [
+        {"kind": "scale", "size": "", "coverage": 0.8, "interval_cells": 75, "times": 3},
+        {"kind": "noise", "coverage": None},
+    ]
     audit = SimpleNamespace(to_dict=lambda: {"damage": damage})
     display = CoverageDisplay.from_estimator(SimpleNamespace(audit_=audit, coverage=0.9))
     assert display.sd_ == pytest.approx([0.06])

@@ -507,6 +507,20 @@ def test_explain_shows_levels_never_seen_and_the_oddest_segment() -> None:
     assert Restorer(**FAST).fit(REFERENCE).explain(table, 5).path == ()
 
 
+def test_few_held_out_rows_are_damaged_several_times_each() -> None:
+    model = Restorer(**{**FAST, "audit": True}).fit(REFERENCE.iloc[:250])
+    report = model.audit_.to_dict()
+    audited = report["rows"]["audited"]
+    assert audited < 200
+    (times,) = {line["times"] for line in report["damage"]}
+    assert times == -(-200 // audited)
+    for line in report["damage"]:
+        assert 0.4 * audited * times <= line["rows"] <= 0.6 * audited * times  # half of the rows are damaged
+    coverage = next(p for p in report["promises"] if p["name"] == "interval coverage")
+    cells = sum(line["interval_cells"] for line in report["damage"] if line["kind"] != "noise")
+    assert coverage["n"] == cells // times  # copies of a row do not make it surer
+
+
 def test_an_audit_that_was_skipped_says_so() -> None:
     with pytest.warns(
         CalibrationWarning, match="150 reference rows, at least 200 are needed. Hint: give more"

@@ -102,7 +102,8 @@ class CoverageDisplay:
         """What the audit of a fitted restorer measured, by kind of damage."""
         rows = [row for row in restorer.audit_.to_dict().get("damage") or [] if row.get("coverage") is not None]
         names = [" ".join(filter(None, [row["kind"], row.get("size")])) for row in rows]
-        n = None if any(row.get("interval_cells") is None for row in rows) else [row["interval_cells"] for row in rows]
+        known = all(row.get("interval_cells") is not None for row in rows)
+        n = [row["interval_cells"] // row.get("times", 1) for row in rows] if known else None
         return cls(names, [row["coverage"] for row in rows], nominal=restorer.coverage, n=n).plot(ax=ax)
 
     @property
