@@ -5,7 +5,7 @@
 | g of a case minimises sum (wanted - g step)^2, g rising with the cell score | `curve`, `isotonic` |
 | a case that was seldom seen borrows cells of smaller steps, then of wider predictions | `lenders`, `case_gains` |
 | Q of damage that hides best (few cells, from their own columns; noise), clean rows counted | `rehearsed_quality` |
-| g n / (n + DOUBT) for n calibration rows, times TIMID where steps are unsure | `shortened` |
+| g n / (n + DOUBT) for n calibration rows | `shortened` |
 | the largest prudence f for which f g keeps that Q above LEAST_QUALITY | `shortened`, `repair.fit_repairer` |
 
 A step that is right with probability g is best made by the share g: twice too timid costs a quarter of what it brings,
@@ -30,7 +30,6 @@ LEAST_CELLS = 30  # a case seen less often borrows cells, see `lenders`
 CLIP = 20.0  # a deviation counts as at most so many standard deviations
 MANY, SMALL = 0.2, 1.5  # a row is noisy if more than this share of its numbers is suspect, but only so many sd off
 DOUBT = 10.0  # so many calibration rows that would have shown nothing are added to those that there are
-TIMID = 0.75  # share of unsure steps that is made: half of the rehearsed rows are hurt, of most tables fewer
 PRUDENCE = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 LEAST_QUALITY = -0.02
 SLACK = 0.05  # where no prudence keeps LEAST_QUALITY, the best that prudence can do is given up by so much
@@ -64,6 +63,11 @@ class Offer:
     def size(self) -> NDArray[np.int64]:
         """The class of the step's size."""
         return np.searchsorted(STEPS, np.abs(self.step), side="right")
+
+    @property
+    def unsure(self) -> NDArray[np.bool_]:
+        """Steps short of the largest that are wide or natural, in rows that are not noisy."""
+        return np.asarray((self.size < len(STEPS)) & ((self.width >= NARROW) | self.natural) & ~self.noisy)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that paid in rehearsal | `Repairer.gain` |
 | a number with g >= EVEN, a category whose other level is likelier: rather wrong than right, so suspect | `Repairer.wrong` |
 | what a case borrows from others (`gains.lenders`) counts inside the range only, or for g = 1 short of giants | `Repairer.gain` |
-| a natural value that stands alone in a row that is otherwise sound is moved by at most LONE, by the size of the step | `LONE` |
+| of unsure steps of a value that stands alone in a row that is otherwise sound the share TIMID is made | `Repairer.gain` |
+| a natural value that so stands alone is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
@@ -33,7 +34,6 @@ from goldseam.evidence.gains import (
     NARROW,
     PRUDENCE,
     SLACK,
-    TIMID,
     Lesson,
     Offer,
     case_gains,
@@ -58,7 +58,10 @@ WHOLE = 0.95  # in files without `doubt`: a number moved by less may have been r
 DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
 SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
-COMPANY = -1.0  # log odds of damage by the rest of the row below which a natural value stands alone
+COMPANY = -1.0  # log odds of damage by the rest of the row below which a value stands alone
+TIMID = (
+    0.75  # share of unsure steps that is made in such a row: half of the rehearsed rows are hurt, of most tables fewer
+)
 LONE = (0.0, 0.0, 0.2, 0.4, 0.85)  # by size of step: values a few sd off are natural, uniform draws are farther
 OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
 
@@ -68,7 +71,8 @@ class Repairer:
     """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
     (see `intervals`); the cases whose g is `lent` by others; from which g on a number is `wrong` whatever its score; the weights
-    of what speaks for another level (see `switching`). Earlier files lack the last five."""
+    of what speaks for another level (see `switching`); what is made of unsure steps of values that stand alone. Earlier files
+    lack the last six."""
 
     knots: Floats
     gains: Floats
@@ -79,6 +83,7 @@ class Repairer:
     lent: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(N_CASES, dtype=bool))
     even: float = np.inf
     weights: Floats = field(default_factory=lambda: np.empty(0))
+    timid: float = 1.0
 
     def check_state(self) -> None:
         """A row of gains per case, a column per knot; a stretch for each way to change a cell and class of loss."""
@@ -144,6 +149,7 @@ class Repairer:
         case = np.minimum(cases(offer), len(self.gains) - 1)
         known = ~(self.lent[case] & (offer.beyond > 0.0))
         gains = np.where((position >= 0) & known, self.gains[case, np.maximum(position, 0)], 0.0)
+        gains = np.where(offer.unsure & (offer.context < COMPANY), self.timid * gains, gains)
         paid = self.gains.max(axis=1)[case] > 0.0
         sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
         gains = np.where(paid & sure & (known | (offer.beyond < GIANT)), 1.0, gains)
@@ -163,8 +169,7 @@ def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: i
     """g from rehearsed cells `use`, as bold as rehearsal allows; `n_rows` calibration rows stand behind it."""
     knots, gains, lent = case_gains(offer, lesson.wanted, use & ~(offer.natural & (offer.beyond > 0.0)))
     gains = shortened(gains, n_rows / (n_rows + DOUBT), unsure=False)
-    gains = shortened(gains, TIMID, unsure=True)
-    blank = Repairer(knots, gains, np.inf, np.empty(0), lent=lent, even=EVEN)
+    blank = Repairer(knots, gains, np.inf, np.empty(0), lent=lent, even=EVEN, timid=TIMID)
     tried = [replace(blank, gains=shortened(gains, share, unsure=True)) for share in PRUDENCE]
     gained = [np.where(use, one.gain(offer), 0.0) for one in tried]
     qualities = np.array([rehearsed_quality(gain, offer, lesson, n_rows) for gain in gained])
