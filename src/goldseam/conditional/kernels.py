@@ -162,19 +162,20 @@ def _score_outside(x, bottom, top, tiny, sigma, xi):  # type: ignore[no-untyped-
 
 
 @njit(nogil=True, cache=True)
-def _score_inside(x, k, knots, below, upto):  # type: ignore[no-untyped-def]
+def _score_inside(x, k, knots, levels):  # type: ignore[no-untyped-def]
     """Normal score of a value at knot k, or between it and the next."""
-    left = 0.5 * (upto[k] + below[k])
     if knots[k] == x:
-        return normal_quantile(left)
+        return normal_quantile(levels[k])
     share = (x - knots[k]) / (knots[k + 1] - knots[k])
-    right = 0.5 * (upto[k + 1] + below[k + 1])
-    return normal_quantile(left + share * (right - left))
+    return normal_quantile(levels[k] + share * (levels[k + 1] - levels[k]))
 
 
 @njit(nogil=True, cache=True)
-def scores_around(mean, sd, knots, below, upto, offsets, guide, scale, n_seen, tail_sigma, tail_xi):  # type: ignore[no-untyped-def]
-    """Scores z, as of `score_numbers`, of means, and half the way from that of mean - sd to that of mean + sd."""
+def scores_around(mean, sd, knots, levels, offsets, guide, scale, n_seen, tail_sigma, tail_xi):  # type: ignore[no-untyped-def]
+    """Scores z, as of `score_numbers`, of means, and half the way from that of mean - sd to that of mean + sd.
+
+    `levels` are P(X < knot) + P(X = knot) / 2; guide, scale: those of `guides`.
+    """
     n, m = mean.shape
     center, width = np.full((n, m), np.nan), np.full((n, m), np.nan)
     scores = np.empty(3)
@@ -188,7 +189,7 @@ def scores_around(mean, sd, knots, below, upto, offsets, guide, scale, n_seen, t
             for k in range(3):
                 if bottom <= around[k] <= top:
                     place = guided(knots, first, last, guide[first + j :], scale[j], around[k])
-                    scores[k] = _score_inside(around[k], place, knots, below, upto)
+                    scores[k] = _score_inside(around[k], place, knots, levels)
                 else:
                     side = 1 if around[k] > top else 0
                     scores[k] = _score_outside(around[k], bottom, top, tiny, tail_sigma[j, side], tail_xi[j, side])
@@ -202,7 +203,10 @@ def score_numbers(  # type: ignore[no-untyped-def]
     knots,
     below,
     upto,
+    levels,
     offsets,
+    guide,
+    scale,
     edges,
     density,
     edge_offsets,
@@ -216,7 +220,7 @@ def score_numbers(  # type: ignore[no-untyped-def]
 ):
     """Normal scores z with their bounds, and the ratios uniform / marginal and wide / marginal of every number (E8.2).
 
-    `knots` are the distinct reference values of a column with P(X < knot) = `below` and P(X <= knot) = `upto`;
+    `knots` are the distinct reference values of a column with P(X < knot) = `below`, P(X <= knot) = `upto` and `levels` between;
     `edges`/`density` hold dz/dx. `low`, `high` are the bounds of
     the score of a tied value and NaN for a value without mass.
     """
@@ -226,12 +230,11 @@ def score_numbers(  # type: ignore[no-untyped-def]
     high = np.full((n, m), np.nan)
     even = np.ones((n, m))
     far = np.ones((n, m))
-    place, bin_ = np.empty(n, np.int64), np.empty(n, np.int64)
+    bin_ = np.empty(n, np.int64)
     for j in range(m):
         first, last = offsets[j], offsets[j + 1]
         bottom, top = knots[first], knots[last - 1]
         span, tiny = max(top - bottom, 1e-300), 1.0 / (n_seen[j] + 1.0)
-        positions(knots, first, last, numbers[:, j], place)
         positions(edges, edge_offsets[j], edge_offsets[j + 1] - 1, numbers[:, j], bin_)
         for i in range(n):
             x = numbers[i, j]
@@ -248,20 +251,20 @@ def score_numbers(  # type: ignore[no-untyped-def]
                 even[i, j] = 0.0
                 far[i, j] = wide / max(dens, 1e-300)
                 continue
-            k, levels = place[i], last - first
-            z[i, j] = _score_inside(x, k, knots, below, upto)
+            k = guided(knots, first, last, guide[first + j :], scale[j], x)
+            z[i, j] = _score_inside(x, k, knots, levels)
             if knots[k] == x:
                 p = upto[k] - below[k]
                 if discrete[j] or p > 2.5 * tiny:
                     low[i, j] = normal_quantile(below[k]) if below[k] > 0.0 else -40.0
                     high[i, j] = normal_quantile(upto[k]) if upto[k] < 1.0 else 40.0
-                    share = 1.0 / levels if discrete[j] else min(1.0, resolution[j] / span)
+                    share = 1.0 / (last - first) if discrete[j] else min(1.0, resolution[j] / span)
                     even[i, j] = share / p
                     far[i, j] = min(share, resolution[j] * wide) / p
                     continue
             if discrete[j]:
                 even[i, j] = 0.0
-                far[i, j] = 1.0 / levels / tiny
+                far[i, j] = 1.0 / (last - first) / tiny
                 continue
             dens = density[max(bin_[i], edge_offsets[j])] * exp(-0.5 * z[i, j] * z[i, j]) / sqrt(2.0 * pi)
             dens = 0.98 * dens + 0.02 / span
@@ -271,32 +274,23 @@ def score_numbers(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def unscore_one(u, knots, below, upto, first, last):  # type: ignore[no-untyped-def]
+def unscore_one(u, knots, below, upto, levels, first, last):  # type: ignore[no-untyped-def]
     """The value at level u of a column's distribution; NaN at no level."""
-    a, b = first, last - 1
     if np.isnan(u):
         return u
-    if u <= 0.5 * (below[a] + upto[a]):
-        return knots[a]
-    if u >= 0.5 * (below[b] + upto[b]):
-        return knots[b]
-    while b - a > 1:
-        middle = (a + b) // 2
-        if 0.5 * (below[middle] + upto[middle]) <= u:
-            a = middle
-        else:
-            b = middle
-    left = 0.5 * (below[a] + upto[a])
-    right = 0.5 * (below[b] + upto[b])
-    if u <= upto[a]:
-        left_x = knots[a]
-        if upto[a] - below[a] > 2.5 * (right - left) / 2.0 and u < upto[a]:
-            return left_x
-    return knots[a] + (u - left) / (right - left) * (knots[b] - knots[a])
+    if u <= levels[first]:
+        return knots[first]
+    if u >= levels[last - 1]:
+        return knots[last - 1]
+    k = _position(levels, first, last, u)
+    rise = levels[k + 1] - levels[k]
+    if u < upto[k] and upto[k] - below[k] > 1.25 * rise:
+        return knots[k]
+    return knots[k] + (u - levels[k]) / rise * (knots[k + 1] - knots[k])
 
 
 @njit(nogil=True, cache=True)
-def unscore_numbers(mean, width, knots, below, upto, offsets, nodes, weights):  # type: ignore[no-untyped-def]
+def unscore_numbers(mean, width, knots, below, upto, levels, offsets, nodes, weights):  # type: ignore[no-untyped-def]
     """E[x] in own units when the score is normal (mean, width): a quadrature over `nodes`."""
     n, m = mean.shape
     out = np.empty((n, m))
@@ -305,7 +299,7 @@ def unscore_numbers(mean, width, knots, below, upto, offsets, nodes, weights):  
             total = 0.0
             for k in range(len(nodes)):
                 u = normal_cdf(mean[i, j] + width[i, j] * nodes[k])
-                total += weights[k] * unscore_one(u, knots, below, upto, offsets[j], offsets[j + 1])
+                total += weights[k] * unscore_one(u, knots, below, upto, levels, offsets[j], offsets[j + 1])
             out[i, j] = total
     return out
 

@@ -100,18 +100,22 @@ class Marginals:
     def score(self, blocks: Blocks) -> Scores:
         """Scores of some rows; NaN and negative codes stay what they are."""
         z, low, high, even, far = kernels.score_numbers(
-            np.ascontiguousarray(blocks.numbers, dtype=np.float64), self.knots, self.below, self.upto, self.offsets, self.edges,
-            self.density, self.edge_offsets, self.discrete, self.resolution, self.center, self.spread, self.n_seen,
-            self.tail_sigma, self.tail_xi,
+            np.ascontiguousarray(blocks.numbers, dtype=np.float64), self.knots, self.below, self.upto, self._levels, self.offsets,
+            *self._guides, self.edges, self.density, self.edge_offsets, self.discrete, self.resolution, self.center, self.spread,
+            self.n_seen, self.tail_sigma, self.tail_xi,
         )  # fmt: skip
         return Scores(z, low, high, even, far, blocks.codes, self.code_ratio(blocks.codes))
 
     def scores_around(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
         """Normal scores of means, and half the way in scores from one standard deviation below to one above."""
         return kernels.scores_around(
-            mean, sd, self.knots, self.below, self.upto, self.offsets, *self._guides, self.n_seen, self.tail_sigma,
-            self.tail_xi,
-        )  # fmt: skip
+            mean, sd, self.knots, self._levels, self.offsets, *self._guides, self.n_seen, self.tail_sigma, self.tail_xi
+        )
+
+    @cached_property
+    def _levels(self) -> Floats:
+        """P(X < knot) + P(X = knot) / 2."""
+        return np.asarray(0.5 * (self.upto + self.below))
 
     @cached_property
     def _guides(self) -> tuple[Ints, Floats]:
@@ -164,13 +168,18 @@ class Marginals:
     def unscore(self, mean: Floats, width: Floats) -> Floats:
         """Expected value in own units of numbers whose scores are normal (mean, width)."""
         weights = _WEIGHTS / _WEIGHTS.sum()
-        return kernels.unscore_numbers(mean, width, self.knots, self.below, self.upto, self.offsets, _NODES, weights)
+        return self._unscored(mean, width, _NODES, weights)
 
     def value_at(self, score: Floats) -> Floats:
         """The value of each column at a score: a tied value comes out as it is, to the bit."""
         at, sure = np.zeros(1), np.ones(1)
         nothing = np.zeros(score.shape)
-        return kernels.unscore_numbers(score, nothing, self.knots, self.below, self.upto, self.offsets, at, sure)
+        return self._unscored(score, nothing, at, sure)
+
+    def _unscored(self, mean: Floats, width: Floats, nodes: Floats, weights: Floats) -> Floats:
+        return kernels.unscore_numbers(
+            mean, width, self.knots, self.below, self.upto, self._levels, self.offsets, nodes, weights
+        )
 
 
 def fit_marginals(blocks: Blocks, n_levels: Ints) -> Marginals:
