@@ -154,15 +154,24 @@ def test_unsure_steps_of_values_that_stand_alone_are_made_in_part():
         (3.0, 0.3, 1.0),
         (8.0, 1.0, 1.0),
     ):  # narrow ones and the largest in full
-        repairer = learnt(scores, step * size / 3.0, step * size / 3.0, width=width)
+        repairer = replace(learnt(scores, step * size / 3.0, step * size / 3.0, width=width), timid=TIMID)
         alone, together = (
             repairer.gain(offers(scores[:1], size, width=width, context=context))[0, 0] for context in (-3.0, 0.0)
         )
         assert together > 0.9
         assert alone == pytest.approx(share * together)
-        assert (
-            replace(repairer, timid=1.0).gain(offers(scores[:1], size, width=width))[0, 0] == together
-        )  # earlier files
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5])
+def test_where_damage_that_hides_is_mended_well_there_is_no_need_to_be_timid(share):
+    """Wide predictions are right about the loud rows, and about a share of the hidden ones."""
+    n = 4000
+    loud, right = np.arange(n) < n // 2, np.arange(n) % 1000 < 1000 * share
+    step = np.full(n, 3.0)
+    wanted = np.where(loud | right, 3.0, 0.0)[:, None]
+    offer, use = offers(np.where(loud, 6.0, np.where(right, 3.0, -6.0)), step), np.ones((n, 1), dtype=bool)
+    taught = Lesson(wanted, np.zeros(n, dtype=bool), np.stack([~loud, np.zeros(n, dtype=bool)]))
+    assert fit_repairer(offer, taught, use, 10_000).timid == pytest.approx(1.0 if share else TIMID, abs=0.01)
 
 
 def test_gains_of_a_model_file_have_a_row_per_case(rng):

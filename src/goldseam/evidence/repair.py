@@ -6,7 +6,7 @@
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that paid in rehearsal | `Repairer.gain` |
 | a number with g >= EVEN, a category whose other level is likelier: rather wrong than right, so suspect | `Repairer.wrong` |
 | what a case borrows from others (`gains.lenders`) counts inside the range only, or for g = 1 short of giants | `Repairer.gain` |
-| of unsure steps of a value that stands alone in a row that is otherwise sound the share TIMID is made | `Repairer.gain` |
+| of unsure steps of a value that stands alone in a row that is otherwise sound TIMID + Q is made, at most all | `fit_repairer` |
 | a natural value that so stands alone is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
@@ -169,13 +169,15 @@ def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: i
     """g from rehearsed cells `use`, as bold as rehearsal allows; `n_rows` calibration rows stand behind it."""
     knots, gains, lent = case_gains(offer, lesson.wanted, use & ~(offer.natural & (offer.beyond > 0.0)))
     gains = shortened(gains, n_rows / (n_rows + DOUBT), unsure=False)
-    blank = Repairer(knots, gains, np.inf, np.empty(0), lent=lent, even=EVEN, timid=TIMID)
+    blank = Repairer(knots, gains, np.inf, np.empty(0), lent=lent, even=EVEN)
     tried = [replace(blank, gains=shortened(gains, share, unsure=True)) for share in PRUDENCE]
     gained = [np.where(use, one.gain(offer), 0.0) for one in tried]
     qualities = np.array([rehearsed_quality(gain, offer, lesson, n_rows) for gain in gained])
     best = float(qualities.max())
     enough = LEAST_QUALITY if best >= LEAST_QUALITY else best - SLACK
-    return tried[int(np.argmax(qualities >= enough))]
+    chosen = int(np.argmax(qualities >= enough))
+    hidden = rehearsed_quality(gained[chosen], offer, replace(lesson, hard=lesson.hard[:1]), n_rows)
+    return replace(tried[chosen], timid=float(np.clip(TIMID + hidden, TIMID, 1.0)))
 
 
 def rivals(
