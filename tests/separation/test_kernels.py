@@ -138,11 +138,14 @@ def test_ranked_radii_do_not_break_on_missing_cells(rng):
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10_000))
-def test_nearest_rows_equal_the_naive_ones(seed):
+@given(
+    st.integers(0, 10_000), st.sampled_from([(35, 6), (1100, 20), (2500, 6)])
+)  # part of a tile, several; many neighbours
+def test_nearest_rows_equal_the_naive_ones(seed, sizes):
+    n, k = sizes
     rng = np.random.default_rng(seed)
     tree = AttributeTree.interval(9, order=rng.permutation(9))
-    reference = rng.integers(0, 4, (35, 9)).astype(np.float32)
+    reference = rng.integers(0, 4, (n, 9)).astype(np.float32)
     rows = rng.integers(0, 4, (3, 9)).astype(np.float32)
     rows[0, 2] = np.nan
     if seed % 2:
@@ -155,16 +158,16 @@ def test_nearest_rows_equal_the_naive_ones(seed):
     )
     flat = pack_lanes(np.nan_to_num(reference[:, tree.order]), 0.0)
     caps = np.where(np.arange(9) % 2, np.float32(np.inf), np.float32(1))[tree.order]
-    index, distance = np.empty((3, 6), dtype=np.int64), np.empty((3, 6), dtype=np.float32)
+    index, distance = np.empty((3, k), dtype=np.int64), np.empty((3, k), dtype=np.float32)
     nearest_rows(
-        rows[:, tree.order].copy(), ignored[:, tree.order].copy(), own, caps, flat, seen, 35, 6, index, distance
+        rows[:, tree.order].copy(), ignored[:, tree.order].copy(), own, caps, flat, seen, n, k, index, distance
     )
     if seed % 2:  # distances are per observed pair: check the order only
         assert (np.diff(distance, axis=1) >= 0).all()
         return
     for i in range(3):
         assert index[i].tolist() == naive.nearest(
-            rows[i], reference, ignored[i], 6, np.arange(9) % 2 == 0, tree, own[i]
+            rows[i], reference, ignored[i], k, np.arange(9) % 2 == 0, tree, own[i]
         )
 
 
