@@ -6,7 +6,7 @@
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that paid in rehearsal | `Repairer.gain` |
 | a number with g >= EVEN, a category whose other level is likelier: rather wrong than right, so suspect | `Repairer.wrong` |
 | what a case borrows from others (`gains.lenders`) counts inside the range only, or for g = 1 short of giants | `Repairer.gain` |
-| of unsure steps of a value that stands alone in a row that is otherwise sound TIMID + Q is made, at most all | `fit_repairer` |
+| of unsure steps of a value that stands alone in a row that is otherwise sound n / (n + WARY) + Q is made | `fit_repairer` |
 | a natural value that so stands alone is moved by at most LONE, by the size of the step | `LONE` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
@@ -59,9 +59,8 @@ DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to p
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
 SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
 COMPANY = -1.0  # log odds of damage by the rest of the row below which a value stands alone
-TIMID = (
-    0.75  # share of unsure steps that is made in such a row: half of the rehearsed rows are hurt, of most tables fewer
-)
+TIMID = 0.75  # share of unsure steps that is made in such a row at least, more where Q of damage that hides is above 0
+WARY = 50.0  # calibration rows of which few show the oddities that a table has by nature
 LONE = (0.0, 0.0, 0.2, 0.4, 0.85)  # by size of step: values a few sd off are natural, uniform draws are farther
 OUTSIDE = (0.0, 0.0, 0.0, 0.35, 0.35)
 
@@ -177,7 +176,7 @@ def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: i
     enough = LEAST_QUALITY if best >= LEAST_QUALITY else best - SLACK
     chosen = int(np.argmax(qualities >= enough))
     hidden = rehearsed_quality(gained[chosen], offer, replace(lesson, hard=lesson.hard[:1]), n_rows)
-    return replace(tried[chosen], timid=float(np.clip(TIMID + hidden, TIMID, 1.0)))
+    return replace(tried[chosen], timid=float(np.clip(max(TIMID, n_rows / (n_rows + WARY)) + hidden, TIMID, 1.0)))
 
 
 def rivals(
