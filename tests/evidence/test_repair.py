@@ -175,6 +175,13 @@ def test_where_damage_that_hides_is_mended_well_there_is_no_need_to_be_timid(sha
     assert fit_repairer(offer, taught, use, 10_000).timid > 0.98  # nor where rehearsal has seen many rows
 
 
+@pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
+def test_the_share_of_unsure_steps_of_a_model_file_is_a_share(rng, share):
+    repairer = replace(learnt(rng.normal(size=100), np.ones(100), np.ones(100)), timid=share)
+    with pytest.raises(ModelFileError, match="unsure steps must lie between 0 and 1; got"):
+        repairer.check_state()
+
+
 def test_gains_of_a_model_file_have_a_row_per_case(rng):
     repairer = learnt(rng.normal(size=100), np.ones(100), np.ones(100))
     repairer.check_state()

@@ -92,6 +92,8 @@ class Repairer:
                 f"The model file's gains have shapes {self.gains.shape} and {self.lent.shape}; "
                 f"{expected} and {(N_CASES,)} are needed."
             )
+        if not 0.0 <= self.timid <= 1.0:
+            raise ModelFileError(f"The model file's share of unsure steps must lie between 0 and 1; got {self.timid}.")
         shape = len(WAYS), len(LOSSES) + 1
         if self.stretch.shape != shape or self.doubt.shape not in (shape[1:], (0,)):
             raise ModelFileError(
