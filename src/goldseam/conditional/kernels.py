@@ -10,6 +10,8 @@ from math import erfc, exp, log, pi, sqrt
 import numpy as np
 from numba import njit
 
+from goldseam.compiled import lean
+
 __all__ = [
     "exponential",
     "forest_values",
@@ -28,7 +30,7 @@ __all__ = [
 _TAIL = 1e-12
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def normal_cdf(z):  # type: ignore[no-untyped-def]
     """Phi(z)."""
     return 0.5 * erfc(-z / sqrt(2.0))
@@ -56,7 +58,7 @@ _END = (
 )  # fmt: skip
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def _ratio(r, parts):  # type: ignore[no-untyped-def]
     """Numerator over denominator at r."""
     (a, b, c, d, e, f, g, h), (i, j, k, l, m, n, o, p) = parts  # noqa: E741
@@ -64,7 +66,7 @@ def _ratio(r, parts):  # type: ignore[no-untyped-def]
     return top / (((((((i * r + j) * r + k) * r + l) * r + m) * r + n) * r + o) * r + p)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def normal_quantile(u):  # type: ignore[no-untyped-def]
     """The inverse of Phi, to the last digits: no logarithm for the middle 85 %."""
     q = u - 0.5
@@ -75,7 +77,7 @@ def normal_quantile(u):  # type: ignore[no-untyped-def]
     return -z if q < 0.0 else z
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _position(knots, first, last, x):  # type: ignore[no-untyped-def]
     """Largest k in [first, last) with knots[k] <= x; first - 1 if there is none."""
     low, left = first - 1, last - first
@@ -86,7 +88,7 @@ def _position(knots, first, last, x):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _positions(knots, first, last, w, x, y, z):  # type: ignore[no-untyped-def]
     """`_position` of four values at once: while one waits for its knot, the others go on."""
     a = b = c = d = first - 1
@@ -101,7 +103,7 @@ def _positions(knots, first, last, w, x, y, z):  # type: ignore[no-untyped-def]
     return a, b, c, d
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def positions(knots, first, last, values, out):  # type: ignore[no-untyped-def]
     """`_position` of many values."""
     n = len(values)
@@ -113,7 +115,7 @@ def positions(knots, first, last, values, out):  # type: ignore[no-untyped-def]
         out[i] = _position(knots, first, last, values[i])
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _share_of_range(x, bottom, scale, n):  # type: ignore[no-untyped-def]
     """Which of n equal parts of the range x lies in; never falls as x rises. Of ranges too wide or narrow, the last."""
     share = (x - bottom) * scale
@@ -138,14 +140,14 @@ def guides(knots, offsets):  # type: ignore[no-untyped-def]
     return out, scale
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def guided(knots, first, last, guide, scale, x):  # type: ignore[no-untyped-def]
     """`_position` of a value within the range of the column's knots: only those of its part of the range are compared."""
     part = _share_of_range(x, knots[first], scale, last - first)
     return _position(knots, guide[part], guide[part + 1], x)
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _survival(excess, sigma, xi):  # type: ignore[no-untyped-def]
     """Generalised Pareto: P(more than this excess)."""
     if xi < 1e-6:
@@ -153,7 +155,7 @@ def _survival(excess, sigma, xi):  # type: ignore[no-untyped-def]
     return (1.0 + xi * excess / sigma) ** (-1.0 / xi)
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _score_outside(x, bottom, top, tiny, sigma, xi):  # type: ignore[no-untyped-def]
     """Normal score of a value beyond the reference's range."""
     excess = (x - top) if x > top else (bottom - x)
@@ -161,7 +163,7 @@ def _score_outside(x, bottom, top, tiny, sigma, xi):  # type: ignore[no-untyped-
     return -score if x > top else score
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _score_inside(x, k, knots, levels):  # type: ignore[no-untyped-def]
     """Normal score of a value at knot k, or between it and the next."""
     if knots[k] == x:
@@ -176,25 +178,33 @@ def scores_around(mean, sd, knots, levels, offsets, guide, scale, n_seen, tail_s
 
     `levels` are P(X < knot) + P(X = knot) / 2; guide, scale: those of `guides`.
     """
-    n, m = mean.shape
-    center, width = np.full((n, m), np.nan), np.full((n, m), np.nan)
-    scores = np.empty(3)
+    center, width = np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
+    around = np.empty(3), np.empty(3)
+    _score_around(mean, sd, knots, levels, offsets, guide, scale, n_seen, tail_sigma, tail_xi, around, center, width)
+    return center, width
+
+
+@lean()
+def _score_around(  # type: ignore[no-untyped-def]
+    mean, sd, knots, levels, offsets, guide, scale, n_seen, tail_sigma, tail_xi, around, center, width
+):
+    """`scores_around` into `center` and `width`."""
+    (values, scores), (n, m) = around, mean.shape
     for j in range(m):  # one column after the other: its knots stay at hand
         first, last = offsets[j], offsets[j + 1]
         bottom, top, tiny = knots[first], knots[last - 1], 1.0 / (n_seen[j] + 1.0)
         for i in range(n):
-            around = (mean[i, j] - sd[i, j], mean[i, j], mean[i, j] + sd[i, j])
-            if np.isnan(around[0]):
+            if np.isnan(mean[i, j]) or np.isnan(sd[i, j]):
                 continue
+            values[0], values[1], values[2] = mean[i, j] - sd[i, j], mean[i, j], mean[i, j] + sd[i, j]
             for k in range(3):
-                if bottom <= around[k] <= top:
-                    place = guided(knots, first, last, guide[first + j :], scale[j], around[k])
-                    scores[k] = _score_inside(around[k], place, knots, levels)
+                if bottom <= values[k] <= top:
+                    place = guided(knots, first, last, guide[first + j :], scale[j], values[k])
+                    scores[k] = _score_inside(values[k], place, knots, levels)
                 else:
-                    side = 1 if around[k] > top else 0
-                    scores[k] = _score_outside(around[k], bottom, top, tiny, tail_sigma[j, side], tail_xi[j, side])
+                    side = 1 if values[k] > top else 0
+                    scores[k] = _score_outside(values[k], bottom, top, tiny, tail_sigma[j, side], tail_xi[j, side])
             center[i, j], width[i, j] = scores[1], (scores[2] - scores[0]) / 2.0
-    return center, width
 
 
 @njit(nogil=True, cache=True)
@@ -273,7 +283,7 @@ def score_numbers(  # type: ignore[no-untyped-def]
     return z, low, high, even, far
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def unscore_one(u, knots, below, upto, levels, first, last):  # type: ignore[no-untyped-def]
     """The value at level u of a column's distribution; NaN at no level."""
     if np.isnan(u):
@@ -292,8 +302,15 @@ def unscore_one(u, knots, below, upto, levels, first, last):  # type: ignore[no-
 @njit(nogil=True, cache=True)
 def unscore_numbers(mean, width, knots, below, upto, levels, offsets, nodes, weights):  # type: ignore[no-untyped-def]
     """E[x] in own units when the score is normal (mean, width): a quadrature over `nodes`."""
+    out = np.empty(mean.shape)
+    _unscore(mean, width, knots, below, upto, levels, offsets, nodes, weights, out)
+    return out
+
+
+@lean()
+def _unscore(mean, width, knots, below, upto, levels, offsets, nodes, weights, out):  # type: ignore[no-untyped-def]
+    """`unscore_numbers` into `out`."""
     n, m = mean.shape
-    out = np.empty((n, m))
     for j in range(m):
         for i in range(n):
             total = 0.0
@@ -301,7 +318,6 @@ def unscore_numbers(mean, width, knots, below, upto, levels, offsets, nodes, wei
                 u = normal_cdf(mean[i, j] + width[i, j] * nodes[k])
                 total += weights[k] * unscore_one(u, knots, below, upto, levels, offsets[j], offsets[j + 1])
             out[i, j] = total
-    return out
 
 
 @njit(nogil=True, cache=True)
@@ -409,7 +425,7 @@ def gaussian_cells(x, precision, starts, withheld, row_of, asked):  # type: igno
     return mean, variance
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _factor_lower(matrix, size):  # type: ignore[no-untyped-def]
     """Cholesky's factor of a small symmetric positive matrix, over its lower half."""
     for a in range(size):
@@ -420,7 +436,7 @@ def _factor_lower(matrix, size):  # type: ignore[no-untyped-def]
             matrix[a, b] = sqrt(max(total, 1e-12)) if a == b else total / matrix[b, b]
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _solve_lower(matrix, rhs, size):  # type: ignore[no-untyped-def]
     """Solve in place a small symmetric positive system, given its factor."""
     for a in range(size):

@@ -11,6 +11,8 @@ from math import erfc, exp, log, sqrt
 import numpy as np
 from numba import njit
 
+from goldseam.compiled import lean
+
 __all__ = [
     "belief_step",
     "level_log_ratio",
@@ -27,7 +29,7 @@ _TINY = 1e-300
 _FAR = 1e100  # products and sums are brought back from beyond this, or below its inverse
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def normal_mass(low, high):  # type: ignore[no-untyped-def]
     """Phi(high) - Phi(low) without loss in the tails."""
     if low > 0.0:
@@ -35,7 +37,7 @@ def normal_mass(low, high):  # type: ignore[no-untyped-def]
     return 0.5 * (erfc(-high / sqrt(2.0)) - erfc(-low / sqrt(2.0)))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def component(z, low, high, own, mean, width):  # type: ignore[no-untyped-def]
     """Likelihood of a score under N(mean, width^2), as a multiple of its likelihood under N(0, 1), for a tie `own`."""
     if np.isnan(low):
@@ -44,7 +46,7 @@ def component(z, low, high, own, mean, width):  # type: ignore[no-untyped-def]
     return max(normal_mass((low - mean) / width, (high - mean) / width), _TINY) / own
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _own_mass(low, high):  # type: ignore[no-untyped-def]
     """Mass of a tie under N(0, 1); 1 for a value without mass."""
     return 1.0 if np.isnan(low) else max(normal_mass(low, high), _TINY)
@@ -126,7 +128,7 @@ def level_log_ratio(codes, row_of, shares, frequency, offsets):  # type: ignore[
     return out
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def log_sum(a, b):  # type: ignore[no-untyped-def]
     """log(e^a + e^b)."""
     if a < b:
@@ -136,7 +138,7 @@ def log_sum(a, b):  # type: ignore[no-untyped-def]
     return a + np.log1p(exp(b - a))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def chain_pass(like, runs, order, alpha, inrun):  # type: ignore[no-untyped-def]
     """Forward-backward over off / short run / long run; returns the log evidence relative to all cells clean.
 
@@ -176,7 +178,7 @@ def chain_pass(like, runs, order, alpha, inrun):  # type: ignore[no-untyped-def]
     return norm + log(total)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def pattern_log_prior(mask, usable, runs, order):  # type: ignore[no-untyped-def]
     """log P(exactly these cells are in runs) under the chain."""
     leave1, leave2, idle, begin = 1.0 / runs[0], 1.0 / runs[1], 1.0 - runs[3], 0.5 * runs[3]
@@ -201,7 +203,7 @@ def pattern_log_prior(mask, usable, runs, order):  # type: ignore[no-untyped-def
     return norm + log(mass)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def _scattered(like, rate):  # type: ignore[no-untyped-def]
     """log of the product over cells of 1 - rate + rate like."""
     total, product, sound = 0.0, 1.0, 1.0 - rate
@@ -213,7 +215,7 @@ def _scattered(like, rate):  # type: ignore[no-untyped-def]
     return total + log(product)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def row_posterior(like, clean, scatter, rates, segment, runs, order, scratch, on, off):  # type: ignore[no-untyped-def]
     """The row's log odds of damage (E-6); P(damaged) : P(sound) of its cells is on : off (p).
 
@@ -254,7 +256,7 @@ def posterior_scratch(kinds, p, n_rates):  # type: ignore[no-untyped-def]
     return np.empty((p, 3)), np.empty((kinds, p)), np.empty((kinds, n_rates + 1))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def candidate_weight(  # type: ignore[no-untyped-def]
     slab, kappa, mask, usable, clean, scatter, rates, segment, runs, order, patterns
 ):
@@ -271,9 +273,10 @@ def candidate_weight(  # type: ignore[no-untyped-def]
                 believed += 1
                 rest += kappa[j]
     patterns[0] = pattern_log_prior(mask, usable, runs, order)
+    top = patterns[0]
     for k in range(len(rates)):
         patterns[k + 1] = count * log(rates[k]) + believed * log(1.0 - rates[k])
-    top = patterns.max()
+        top = max(top, patterns[k + 1])
     for k in range(len(patterns)):
         patterns[k] = exp(patterns[k] - top)
     total = log(clean) - top if count == 0 else -np.inf
@@ -326,7 +329,7 @@ def shared_support(first, kappa, row_of, usable, withheld):  # type: ignore[no-u
     return out
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _fingerprint(mask):  # type: ignore[no-untyped-def]
     code = np.uint64(1469598103934665603)
     for j in range(len(mask)):
@@ -334,7 +337,7 @@ def _fingerprint(mask):  # type: ignore[no-untyped-def]
     return code
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _is_new(code, visited, count):  # type: ignore[no-untyped-def]
     """Whether a fingerprint is not among the first `count`."""
     new = True
@@ -350,7 +353,7 @@ def belief_scratch(kinds, p, n_rates):  # type: ignore[no-untyped-def]
     return cells, np.empty((kinds, p)), posterior_scratch(kinds, p, n_rates), np.empty(n_rates + 1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def _weigh(r, mask, kappa, shared, cells, state, prior, scratch):  # type: ignore[no-untyped-def]
     """Weigh one candidate of row r and add its posterior, unless it has been visited; returns its log weight (E-7)."""
     slab, drawn, usable = cells
@@ -409,18 +412,23 @@ def belief_step(withheld, kappa, shared, row_of, cells, state, prior, share, mos
     `most` of the row; withheld cells likelier sound come back. Returns which rows have a new candidate.
     """
     going = np.zeros(len(row_of), np.bool_)
-    usable, visited, count = cells[2], state[0], state[1]
     scratch = belief_scratch(cells[0].shape[0], kappa.shape[1], len(prior[2]))
+    _step_rows(withheld, kappa, shared, row_of, cells, state, prior, scratch, share, most, going)
+    return going
+
+
+@lean()
+def _step_rows(withheld, kappa, shared, row_of, cells, state, prior, scratch, share, most, going):  # type: ignore[no-untyped-def]
+    usable, visited, count = cells[2], state[0], state[1]
     damaged, sound, llr = scratch[0]
     for i in range(len(row_of)):
         r = row_of[i]
         _weigh(r, withheld[r], kappa[i], shared[i], cells, state, prior, scratch)
         _propose(withheld[r], usable[r], damaged, sound, llr, share, most)
         going[i] = _is_new(_fingerprint(withheld[r]), visited[r], count[r])
-    return going
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def _propose(mask, usable, damaged, sound, llr, share, most):  # type: ignore[no-untyped-def]
     """The next candidate, written over `mask`; damaged : sound are the odds of the cells."""
     p = len(mask)

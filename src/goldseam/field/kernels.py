@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from goldseam.compiled import lean
 __all__ = ["exp_all", "integrate_numbers", "invert_definite"]
 
 LOG2E = 1.4426950408889634
@@ -51,7 +52,7 @@ def exp_all(x, bits, n):  # type: ignore[no-untyped-def]
         x[i] = x[i] * as_float[i]
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def invert_definite(A, n):  # type: ignore[no-untyped-def]
     """Replace the leading n x n part of a positive definite A by its inverse (Cholesky, in place)."""
     for i in range(n):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from goldseam.compiled import lean
 from goldseam.field.kernels import integrate_numbers
 from goldseam.field.message_kernels import pair_weights
 
@@ -26,8 +27,7 @@ def leave_one_out_rows(  # type: ignore[no-untyped-def]
     one hidden category.
     """
     n_rows, m = X.shape
-    n, T = codes.shape[1], h.shape[0]
-    pairs = first.shape[0]
+    n, T, pairs = codes.shape[1], h.shape[0], first.shape[0]
     W, Wt, live = np.empty(starts[pairs]), np.empty(starts[pairs]), np.zeros(pairs, dtype=np.bool_)
     log_W, log_Wt = np.empty(starts[pairs]), np.empty(starts[pairs])
     width = 1
@@ -41,40 +41,57 @@ def leave_one_out_rows(  # type: ignore[no-untyped-def]
     for e in range(pairs):
         pair_of[first[e], second[e]] = e
         pair_of[second[e], first[e]] = e
-    full, expected, start = np.empty(m), np.empty(T), np.empty(m)
-    z, c = np.empty(width), np.empty(width)
-    loo_mean, loo_variance = np.empty(m), np.empty(m)
-    current = -1
-    free = np.empty(0, dtype=np.int64)
-    for position in range(n_rows):
-        i = order[position]
-        if group[i] != current:
-            current = group[i]
-            for s in range(m):
-                clamped[s] = np.isinf(precision[current, s])
-            free = integrate_numbers(B, R, row_precision, clamped, V, VR, half)
-            pair_weights(Phi, R, VR, offsets, first, second, starts, free, W, Wt, live, bits)
-            for e in range(pairs):
-                if live[e]:
-                    for at in range(starts[e], starts[e + 1]):
-                        log_W[at], log_Wt[at] = np.log(W[at]), np.log(Wt[at])
-            for s in range(m):
-                if clamped[s]:
-                    total = B[s, s]
-                    for t in range(m):
-                        if not clamped[t] and B[s, t] != 0.0:
-                            for r in range(m):
-                                if not clamped[r]:
-                                    total -= B[s, t] * V[t, r] * B[r, s]
-                    pi[s] = total
+    scratch = np.empty(m), np.empty(T), np.empty(m), np.empty(width), np.empty(width), np.empty(m), np.empty(m)
+    begin = 0
+    while begin < n_rows:
+        g, end = group[order[begin]], begin
+        while end < n_rows and group[order[end]] == g:
+            end += 1
+        for s in range(m):
+            clamped[s] = np.isinf(precision[g, s])
+        free = integrate_numbers(B, R, row_precision, clamped, V, VR, half)
+        pair_weights(Phi, R, VR, offsets, first, second, starts, free, W, Wt, live, bits)
+        for e in range(pairs):
+            if live[e]:
+                for at in range(starts[e], starts[e + 1]):
+                    log_W[at], log_Wt[at] = np.log(W[at]), np.log(Wt[at])
+        _evidence_of_numbers(B, R, V, VR, clamped, pi, effect)
+        integrated, weights = (clamped, VR, half, pi, effect), (W, Wt, log_W, log_Wt, live, pair_of, starts)
+        _leave_out(X, codes, hidden, order[begin:end], B, a, R, h, offsets, integrated, weights, scratch, Q, mean, variance)
+        begin = end
+
+
+@lean()
+def _evidence_of_numbers(B, R, V, VR, clamped, pi, effect):  # type: ignore[no-untyped-def]
+    """How surely the others tell a clamped number, `pi` (m), and what each level adds to it, `effect` (m, T)."""
+    m, T = R.shape
+    for s in range(m):
+        if clamped[s]:
+            total = B[s, s]
+            for t in range(m):
+                if not clamped[t] and B[s, t] != 0.0:
+                    for r in range(m):
+                        if not clamped[r]:
+                            total -= B[s, t] * V[t, r] * B[r, s]
+            pi[s] = total
+            for q in range(T):
+                effect[s, q] = R[s, q]
+            for t in range(m):
+                if not clamped[t] and B[s, t] != 0.0:
                     for q in range(T):
-                        effect[s, q] = R[s, q]
-                    for t in range(m):
-                        if not clamped[t] and B[s, t] != 0.0:
-                            for q in range(T):
-                                effect[s, q] -= B[s, t] * VR[t, q]
-                    for q in range(T):
-                        effect[s, q] /= pi[s]
+                        effect[s, q] -= B[s, t] * VR[t, q]
+            for q in range(T):
+                effect[s, q] /= pi[s]
+
+
+@lean()
+def _leave_out(X, codes, hidden, order, B, a, R, h, offsets, integrated, weights, scratch, Q, mean, variance):  # type: ignore[no-untyped-def]
+    """`leave_one_out_rows` for the rows `order`, whose clamped numbers are the same."""
+    (m, T), n = R.shape, codes.shape[1]
+    clamped, VR, half, pi, effect = integrated
+    W, Wt, log_W, log_Wt, live, pair_of, starts = weights
+    full, expected, start, z, c, loo_mean, loo_variance = scratch
+    for i in order:
         for s in range(m):
             full[s] = X[i, s] if clamped[s] else mean[i, s]
         for q in range(T):

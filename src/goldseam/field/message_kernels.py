@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from goldseam.compiled import lean
 from goldseam.field.kernels import exp_all, integrate_numbers
 
 __all__ = [
@@ -26,7 +27,7 @@ BELIEF_FLOOR = 1e-30  # below what float64 can add to one; the spec's 1e-14 woul
 FLAT = 1e-8  # F5.2: pair potentials with a smaller range are no edges
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def pair_weight(e, Phi, R, VR, offsets, first, second, starts, free, W, Wt, bits):  # type: ignore[no-untyped-def]
     """W = exp(Phi + R'VR - max) of one pair of categories, and transposed; whether it is an edge. `free` lists the numbers
     that were integrated out."""
@@ -60,7 +61,7 @@ def pair_weight(e, Phi, R, VR, offsets, first, second, starts, free, W, Wt, bits
     return True
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def pair_weights(Phi, R, VR, offsets, first, second, starts, free, W, Wt, live, bits):  # type: ignore[no-untyped-def]
     """The weights of every pair of categories; `live` says which pairs are edges."""
     for e in range(first.shape[0]):
@@ -81,7 +82,7 @@ def possible_pairs(Phi, offsets, first, second):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def leaning(R, offsets, free, lean):  # type: ignore[no-untyped-def]
     """Which categories lean on a number that is integrated out: only two of those are coupled by it."""
     for j in range(offsets.shape[0] - 1):
@@ -91,7 +92,7 @@ def leaning(R, offsets, free, lean):  # type: ignore[no-untyped-def]
                 lean[j] = lean[j] or R[free[i], q] != 0.0
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def send(belief, inverse_back, weights, target, inverse, c, new):  # type: ignore[no-untyped-def]
     """One message of (F-21) in all lanes. `weights` (states of target, states of source); messages are kept as reciprocals."""
     L, K = belief.shape[0], target.shape[0]
@@ -138,7 +139,7 @@ def send(belief, inverse_back, weights, target, inverse, c, new):  # type: ignor
             target[right, x] = max(target[right, x] * mass[x], BELIEF_FLOOR)
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def send_open(belief, inverse_back, weights, target, inverse, closed, c, new, kept):  # type: ignore[no-untyped-def]
     """`send` to the lanes whose target is not known. A known category takes no message, so that a row's beliefs do not
     depend on what the rows beside it need, not even in the last bit."""
@@ -160,7 +161,7 @@ def send_open(belief, inverse_back, weights, target, inverse, closed, c, new, ke
                     target[q, x], inverse[q, x] = kept[q, x], kept[K + q, x]
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def normalise_lanes(z, bits, offsets):  # type: ignore[no-untyped-def]
     """exp and normalise every category of every lane, in place; z is (T, LANES)."""
     for j in range(offsets.shape[0] - 1):
@@ -191,7 +192,7 @@ def message_places(first, second, offsets):  # type: ignore[no-untyped-def]
     return places
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def reset_messages(inverse, places, first, offsets, used):  # type: ignore[no-untyped-def]
     """Uniform messages on the pairs in use, as reciprocals."""
     for e in range(first.shape[0]):
@@ -201,7 +202,7 @@ def reset_messages(inverse, places, first, offsets, used):  # type: ignore[no-un
             inverse[middle : places[e + 1]] = float(places[e + 1] - middle)
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def sweep_pairs(b, inverse, places, used, closed, W, Wt, first, second, starts, offsets, c, new, kept):  # type: ignore[no-untyped-def]
     """One sweep of (F-21): both messages of every pair in use, in the order of the list; none to `closed` categories
     (n, LANES)."""

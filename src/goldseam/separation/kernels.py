@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from goldseam.compiled import lean
 from goldseam.separation.lane_kernels import (
     lanes_add_column,
     lanes_add_group,
@@ -83,7 +84,7 @@ def tile_size(d, itemsize):  # type: ignore[no-untyped-def]
     return max(1, min(TILE_BYTES // (d * itemsize), MOST_ROWS) // (LANES * GROUP)) * GROUP
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _leaf_sums(x, cap, capped, flat, base, stride, groups, j, end, values, at):  # type: ignore[no-untyped-def]
     """Squared distances over the columns [j, end) to the rows of some groups of blocks; `capped` if a cap is finite."""
     wide, begin = GROUP * LANES, j
@@ -112,7 +113,7 @@ def _leaf_sums(x, cap, capped, flat, base, stride, groups, j, end, values, at): 
             j += 1
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _seen_leaf_sums(x, cap, observed, flat, seen, base, stride, blocks, j, end, values, counts, at):  # type: ignore[no-untyped-def]
     """The same over cells observed in both rows, and their number."""
     for b in range(blocks):
@@ -147,7 +148,7 @@ def _visits(first, count):  # type: ignore[no-untyped-def]
     return order, slot, later
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@lean(boundscheck=False)
 def offer(values, at, groups, lists, place, k):  # type: ignore[no-untyped-def]
     """Take the values of some groups of blocks into 16 ascending lists of the k smallest, one per lane."""
     if k <= LONGEST:
@@ -157,7 +158,7 @@ def offer(values, at, groups, lists, place, k):  # type: ignore[no-untyped-def]
             lanes_offer(values, at + g * GROUP * LANES, lists, place, k)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@lean(boundscheck=False)
 def kth_smallest(lists, at, k):  # type: ignore[no-untyped-def]
     """The k-th smallest of 16 ascending lists, one per lane."""
     if k <= LONGEST:
@@ -175,7 +176,7 @@ def kth_smallest(lists, at, k):  # type: ignore[no-untyped-def]
     return lists[at + (k - 1) * LANES]
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _read_row(row, caps, x, cap, observed):  # type: ignore[no-untyped-def]
     """Copy a row; cells not observed become nil deviations."""
     for j in range(row.shape[0]):
@@ -185,12 +186,13 @@ def _read_row(row, caps, x, cap, observed):  # type: ignore[no-untyped-def]
         observed[j] = 1 if seen else 0
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _rescale(radii, observed, start, stop, gaps):  # type: ignore[no-untyped-def]
     """Missing cells of the row: times size / observed (S9.1), unless the sums did that; NaN where nothing was observed."""
-    if observed.min() > 0:
-        return
-    for n in range(start.shape[0]):
+    complete = True
+    for j in range(observed.shape[0]):
+        complete &= observed[j] > 0
+    for n in range(0 if complete else start.shape[0]):
         seen = 0
         for j in range(start[n], stop[n]):
             seen += observed[j] > 0
@@ -200,7 +202,7 @@ def _rescale(radii, observed, start, stop, gaps):  # type: ignore[no-untyped-def
             radii[n] *= radii.dtype.type(stop[n] - start[n]) / seen
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def forget(values, at, begin, size, n_rows, skip):  # type: ignore[no-untyped-def]
     """Take the row itself, and the lanes that fill up the last group, out of the running; `begin` is the first row."""
     if begin <= skip < begin + size:
@@ -209,7 +211,7 @@ def forget(values, at, begin, size, n_rows, skip):  # type: ignore[no-untyped-de
         values[at + lane] = np.inf
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _scan_tile(row, lanes, tree, visits, begin, used, n_rows, k, work, lists, at):  # type: ignore[no-untyped-def]
     """Take the distances of one row to a tile of the reference into its lists of the k smallest, node after node.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from goldseam.compiled import lean
 from goldseam.separation.kernels import TEAM, aligned, forget
 from goldseam.separation.lane_kernels import (
     PAIR,
@@ -23,7 +24,7 @@ __all__ = ["nearest_rows"]
 TILE = 64  # blocks whose distances are kept before the nearest of them are taken
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _believed_cells(rows, ignored, i, caps, offsets, x, begin):  # type: ignore[no-untyped-def]
     """Cells of row i that count, numbers before categories: their places and values from `begin` on; where both end."""
     n = begin
@@ -39,7 +40,7 @@ def _believed_cells(rows, ignored, i, caps, offsets, x, begin):  # type: ignore[
     return n, numbers
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _seen_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, sums, counts, values, at):  # type: ignore[no-untyped-def]
     """Squared distances over the cells that count to the rows of a pair of blocks with gaps, per observed pair of cells."""
     one, dtype = x.dtype.type(1), x.dtype.type
@@ -53,7 +54,7 @@ def _seen_distances(x, offsets, begin, numbers, end, flat, seen, base, stride, s
         lanes_scale(values, at + g * LANES, 0, sums, counts, dtype(stride // LANES))
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _take_nearest(values, at, begin, size, n_rows, skip, least, index, distance):  # type: ignore[no-untyped-def]
     """Of the distances values[at : at + size] of the rows from `begin` on, take those among the nearest so far.
 
@@ -86,40 +87,47 @@ def _take_nearest(values, at, begin, size, n_rows, skip, least, index, distance)
 def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, distance):  # type: ignore[no-untyped-def]
     """The k nearest reference rows of every row over the cells that are observed and not `ignored`.
 
-    `index` holds -1 where fewer than k rows share a cell with the row; of ties the lower index comes first. The innermost
-    loops call no function of ours: counting the references to its arrays would take longer than the distances.
+    `index` holds -1 where fewer than k rows share a cell with the row; of ties the lower index comes first.
     """
-    d = rows.shape[1]
-    x, offsets = np.empty(TEAM * d, rows.dtype), np.empty(TEAM * d, np.int64)
-    ends, numbers = np.empty(TEAM, np.int64), np.empty(TEAM, np.int64)
-    blocks, stride, gaps = flat.shape[0] // (d * LANES), d * LANES, seen.shape[0] > 0
+    d, blocks = rows.shape[1], flat.shape[0] // (rows.shape[1] * LANES)
     tile = min(TILE, blocks)
+    believed = np.empty(TEAM * d, rows.dtype), np.empty(TEAM * d, np.int64), np.empty(TEAM, np.int64), np.empty(TEAM, np.int64)
     values, least = aligned(TEAM * tile * LANES, rows), aligned(LANES, rows)
     sums, counts = aligned(LANES, rows), aligned(LANES, rows)
-    nothing, far = rows.dtype.type(0), rows.dtype.type(np.inf)
     index[:] = -1
     distance[:] = np.inf
     for begin in range(0, rows.shape[0], TEAM):
-        team = min(TEAM, rows.shape[0] - begin)
-        for t in range(team):
-            ends[t], numbers[t] = _believed_cells(rows, ignored, begin + t, caps, offsets, x, t * d)
-        for top in range(0, blocks, tile):
-            used = min(tile, blocks - top)
-            for block in range(0, used, PAIR):
-                for t in range(team):
-                    at, base = (t * tile + block) * LANES, (top + block) * stride
-                    if gaps:
-                        _seen_distances(
-                            x, offsets, t * d, numbers[t], ends[t], flat, seen, base, stride, sums, counts, values, at
-                        )
-                    else:
-                        start = nothing if ends[t] > t * d else far
-                        for lane in range(at, at + PAIR * LANES):
-                            values[lane] = start
-                        lanes_number_distances(values, at, flat, base, stride, offsets, x, t * d, numbers[t])
-                        lanes_category_distances(values, at, flat, base, stride, offsets, x, numbers[t], ends[t])
+        end = min(begin + TEAM, rows.shape[0])
+        _nearest_of_team(
+            rows[begin:end], ignored[begin:end], skips[begin:end], caps, flat, seen, n_rows, tile, believed,
+            (values, least, sums, counts), index[begin:end], distance[begin:end],
+        )  # fmt: skip
+
+
+@lean(boundscheck=False)
+def _nearest_of_team(rows, ignored, skips, caps, flat, seen, n_rows, tile, believed, work, index, distance):  # type: ignore[no-untyped-def]
+    """The same for up to TEAM rows, which take turns on every pair of blocks."""
+    team, d = rows.shape
+    blocks, stride, gaps = flat.shape[0] // (d * LANES), d * LANES, seen.shape[0] > 0
+    (x, offsets, numbers, ends), (values, least, sums, counts) = believed, work
+    nothing, far = rows.dtype.type(0), rows.dtype.type(np.inf)
+    for t in range(team):
+        ends[t], numbers[t] = _believed_cells(rows, ignored, t, caps, offsets, x, t * d)
+    for top in range(0, blocks, tile):
+        used = min(tile, blocks - top)
+        for block in range(0, used, PAIR):
             for t in range(team):
-                i, first = begin + t, top * LANES
-                _take_nearest(
-                    values, t * tile * LANES, first, used * LANES, n_rows, skips[i], least, index[i], distance[i]
-                )
+                at, base = (t * tile + block) * LANES, (top + block) * stride
+                if gaps:
+                    _seen_distances(
+                        x, offsets, t * d, numbers[t], ends[t], flat, seen, base, stride, sums, counts, values, at
+                    )
+                else:
+                    start = nothing if ends[t] > t * d else far
+                    for lane in range(at, at + PAIR * LANES):
+                        values[lane] = start
+                    lanes_number_distances(values, at, flat, base, stride, offsets, x, t * d, numbers[t])
+                    lanes_category_distances(values, at, flat, base, stride, offsets, x, numbers[t], ends[t])
+        for t in range(team):
+            at, first = t * tile * LANES, top * LANES
+            _take_nearest(values, at, first, used * LANES, n_rows, skips[t], least, index[t], distance[t])

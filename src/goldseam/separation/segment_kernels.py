@@ -15,6 +15,7 @@ from math import gamma, pi, sqrt
 import numpy as np
 from numba import njit
 
+from goldseam.compiled import lean
 from goldseam.separation.box_kernels import lanes_backward, lanes_forward, lanes_multiply
 from goldseam.separation.nearest_kernels import nearest_rows
 from goldseam.separation.vector_kernels import LANES
@@ -25,7 +26,7 @@ PEAK = gamma(2.5) / (gamma(2.0) * sqrt(4.0 * pi))  # of Student's t with 4 degre
 LARGEST_LOG = 690.0  # of numbers that float64 can hold
 
 
-@njit(nogil=True)
+@lean()
 def _donor_moments(donors, reference, count, mean, square):  # type: ignore[no-untyped-def]
     """Number, mean and summed squared deviation of the donors' observed values in every column."""
     d = reference.shape[1]
@@ -49,7 +50,7 @@ def _donor_moments(donors, reference, count, mean, square):  # type: ignore[no-u
                 square[j] += gap * gap
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@lean(error_model="numpy")
 def cell_odds(row, donors, reference, spread, slab, n_levels, limit, work, out):  # type: ignore[no-untyped-def]
     """(S-25) Root of the likelihood ratio "overwritten : clean" of every cell of one row, within 1/limit and limit.
 
@@ -78,15 +79,15 @@ def cell_odds(row, donors, reference, spread, slab, n_levels, limit, work, out):
 
 @njit(nogil=True, cache=True)
 def workspace(shape):  # type: ignore[no-untyped-def]
-    """Arrays that `box_posterior` works in: products over layers, then five for the columns of a plane."""
+    """Arrays that `box_posterior` works in: six for the columns of a plane, then the weights of its cells and of all layers'."""
     A, B, C = shape
     wide = (C + LANES - 1) // LANES * LANES
     plane, ratio, below = np.empty((B, C)), np.empty(B * wide), np.empty((B + 1) * wide)
     above, mass, ends = np.empty(wide), np.empty(wide), np.empty(B * (wide + 1))
-    return plane, ratio, below, above, mass, ends, np.empty((A + 1, B, C))
+    return plane, ratio, below, above, mass, ends, np.empty((B, C)), np.empty((A + 1, B, C))
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _line_sums(line, below, out):  # type: ignore[no-untyped-def]
     """The same for the runs of a line: nothing lies side by side."""
     last = len(line) - 1
@@ -101,7 +102,7 @@ def _line_sums(line, below, out):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _plane_sums(plane, ratio, below, above, mass, ends, out):  # type: ignore[no-untyped-def]
     """Weight of the boxes of a plane that hold each cell into `out`; returns that of all boxes."""
     B, C = plane.shape
@@ -136,30 +137,35 @@ def _plane_sums(plane, ratio, below, above, mass, ends, out):  # type: ignore[no
     return mass.sum()
 
 
-@njit(nogil=True, boundscheck=False)
+@lean(boundscheck=False)
 def _all_sums(odds, shape, work):  # type: ignore[no-untyped-def]
     """The same for all layers: weights in the layers of the last array of the work space."""
     A, B, C = shape
-    plane, ratio, below, above, mass, ends, layers = work
+    plane, ratio, below, above, mass, ends, held, layers = work
     cells = odds.reshape(A, B, C)
     if A == 1:
         return _plane_sums(cells[0], ratio, below, above, mass, ends, layers[0])
     layers[:] = 0.0
-    held = np.empty((B, C))
     total = 0.0
     for a0 in range(A):
         plane[:] = 1.0
         for a1 in range(a0, A):
-            plane *= cells[a1]
+            for b in range(B):
+                for c in range(C):
+                    plane[b, c] *= cells[a1, b, c]
             total += _plane_sums(plane, ratio, below, above, mass, ends, held)
-            layers[a0] += held
-            layers[a1 + 1] -= held
+            for b in range(B):
+                for c in range(C):
+                    layers[a0, b, c] += held[b, c]
+                    layers[a1 + 1, b, c] -= held[b, c]
     for a in range(1, A):
-        layers[a] += layers[a - 1]
+        for b in range(B):
+            for c in range(C):
+                layers[a, b, c] += layers[a - 1, b, c]
     return total
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def box_posterior(odds, shape, log_none, work, posterior):  # type: ignore[no-untyped-def]
     """Chance of every cell to lie in the overwritten box, if there is at most one; `log_none` weighs "no box".
 
@@ -169,8 +175,11 @@ def box_posterior(odds, shape, log_none, work, posterior):  # type: ignore[no-un
     A, B, C = shape
     total = _all_sums(odds, shape, work)
     if not total < np.exp(LARGEST_LOG):
-        bound = np.log(np.maximum(odds, 1.0)).sum() + _log_boxes(A, B, C)
-        odds[:] = odds ** (LARGEST_LOG / bound)
+        bound = _log_boxes(A, B, C)
+        for j in range(len(odds)):
+            bound += np.log(max(odds[j], 1.0))
+        for j in range(len(odds)):
+            odds[j] **= LARGEST_LOG / bound
         total = _all_sums(odds, shape, work)
     whole, layers = total + np.exp(log_none), work[-1]
     cell = 0
@@ -182,12 +191,12 @@ def box_posterior(odds, shape, log_none, work, posterior):  # type: ignore[no-un
     return np.log(total) - _log_boxes(A, B, C)
 
 
-@njit(nogil=True)
+@lean()
 def _log_boxes(A, B, C):  # type: ignore[no-untyped-def]
     return np.log((A * (A + 1) / 2) * (B * (B + 1) / 2) * (C * (C + 1) / 2))
 
 
-@njit(nogil=True, cache=True)
+@lean()
 def boxes_posterior(odds, shape, most, gain, work, extra, posterior):  # type: ignore[no-untyped-def]
     """The same for up to `most` boxes, found one after another.
 
@@ -205,14 +214,17 @@ def boxes_posterior(odds, shape, most, gain, work, extra, posterior):  # type: i
         if inside == 0 or inside == odds.shape[0]:
             break
         box_posterior(odds, shape, _log_boxes(A, B, C) + gain, work, extra)
-        if extra.max() <= 0.5:
+        more = False
+        for j in range(odds.shape[0]):
+            more |= extra[j] > 0.5
+        if not more:
             break
         for j in range(odds.shape[0]):
             posterior[j] = max(posterior[j], extra[j])
     return score
 
 
-@njit(nogil=True)
+@lean()
 def _row_posterior(row, near, cells, block, grid, most, gain, space, posterior):  # type: ignore[no-untyped-def]
     """Posterior per cell and evidence of one row, whose donors `near` are known.
 
@@ -230,7 +242,7 @@ def _row_posterior(row, near, cells, block, grid, most, gain, space, posterior):
     return score
 
 
-@njit(nogil=True)
+@lean()
 def _new_mask(row, seed, largest, posterior, mask):  # type: ignore[no-untyped-def]
     """Cells above 1/2, or the seed where they would leave no context; returns whether the mask has changed."""
     drawn = 0
@@ -257,7 +269,6 @@ def outline_rows(  # type: ignore[no-untyped-def]
     mask has not come to rest are -1.
     """
     (n, d), (A, B, C) = laid.shape, grid
-    rounds, largest, most, gain = settings
     caps, flat, seen, n_rows = search
     space = (
         np.empty(d),
@@ -272,25 +283,32 @@ def outline_rows(  # type: ignore[no-untyped-def]
     mask[:] = seed
     active, todo = np.arange(n), n
     donors[:] = -2  # none yet
-    for _ in range(rounds):
+    for _ in range(settings[0]):
         for a in range(todo):
             i = active[a]
             own[a] = skips[i]
             for t in range(d):
                 x[a, t], hidden[a, t] = scaled[i, t], mask[i, places[t]]
         nearest_rows(x[:todo], hidden[:todo], own[:todo], caps, flat, seen, n_rows, k, index[:todo], distance[:todo])
-        left = 0
-        for a in range(todo):
-            i, same = active[a], True
-            for neighbour in range(k):
-                same &= donors[i, neighbour] == index[a, neighbour]
-                donors[i, neighbour] = index[a, neighbour]
-            if same:
-                continue  # the same neighbours would draw the same mask
-            score[i] = _row_posterior(laid[i], donors[i], cells, block, grid, most, gain, space, posterior[i])
-            if _new_mask(laid[i], seed[i], largest, posterior[i], mask[i]):
-                active[left] = i
-                left += 1
-        todo = left
+        todo = _draw(laid, seed, cells, block, grid, settings, space, index, active[:todo], mask, posterior, score, donors)
     for a in range(todo):
         donors[active[a]] = -1
+
+
+@lean()
+def _draw(laid, seed, cells, block, grid, settings, space, index, active, mask, posterior, score, donors):  # type: ignore[no-untyped-def]
+    """The masks of the `active` rows by their nearest rows `index`; the first of `active` become those whose mask changed."""
+    _, largest, most, gain = settings
+    left = 0
+    for a in range(len(active)):
+        i, same = active[a], True
+        for neighbour in range(index.shape[1]):
+            same &= donors[i, neighbour] == index[a, neighbour]
+            donors[i, neighbour] = index[a, neighbour]
+        if same:
+            continue  # the same neighbours would draw the same mask
+        score[i] = _row_posterior(laid[i], donors[i], cells, block, grid, most, gain, space, posterior[i])
+        if _new_mask(laid[i], seed[i], largest, posterior[i], mask[i]):
+            active[left] = i
+            left += 1
+    return left
