@@ -36,7 +36,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
-BLOCK = 64  # rows a thread takes at a time
+BLOCK = 256  # rows a thread takes at a time
 FARTHEST = 1e18  # scaled values whose squares float32 can still hold
 FARTHEST_LAID = 1e150  # the same for float64
 MOST_LEVELS = 1_000_000  # of a category in a model file
