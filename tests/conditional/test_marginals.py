@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
-from goldseam.conditional.kernels import guided, guides, normal_quantile
+from goldseam.conditional.kernels import guided, guides, normal_quantile, places
 from goldseam.conditional.marginals import UNSEEN_SLAB, fit_marginals
 from goldseam.schema import MISSING, UNSEEN, Blocks
 
@@ -162,3 +162,12 @@ def test_guides_lead_to_the_knot_at_or_below_a_value(values, data):
     guide, scale = guides(knots, np.array([0, len(knots)]))
     x = data.draw(st.one_of(st.sampled_from(knots), st.floats(knots[0], knots[-1])))
     assert guided(knots, 0, len(knots), guide, scale[0], x) == np.searchsorted(knots, x, side="right") - 1
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=40), st.lists(st.floats(), max_size=20))
+def test_places_among_knots_with_ties_are_those_of_a_search(knots, values):
+    knots, values = np.sort(np.array(knots, dtype=np.float64)), np.array(values, dtype=np.float64)
+    found = np.empty(len(values), dtype=np.int64)
+    places(knots, values, found)
+    expected = np.where(np.isnan(values), -1, np.searchsorted(knots, values, side="right") - 1)
+    np.testing.assert_array_equal(found, expected)

@@ -20,7 +20,7 @@ __all__ = [
     "guides",
     "level_shares",
     "normal_quantile",
-    "positions",
+    "places",
     "score_numbers",
     "scores_around",
     "tie_sums",
@@ -145,6 +145,27 @@ def guided(knots, first, last, guide, scale, x):  # type: ignore[no-untyped-def]
     """`_position` of a value within the range of the column's knots: only those of its part of the range are compared."""
     part = _share_of_range(x, knots[first], scale, last - first)
     return _position(knots, guide[part], guide[part + 1], x)
+
+
+@njit(nogil=True, cache=True)
+def places(knots, values, out):  # type: ignore[no-untyped-def]
+    """`_position` of many values among all knots."""
+    n = len(knots)
+    if n == 0:
+        out[:] = -1
+    else:
+        guide, scale = guides(knots, np.array([0, n]))
+        _guided_places(knots, guide, scale[0], values, out)
+
+
+@lean()
+def _guided_places(knots, guide, scale, values, out):  # type: ignore[no-untyped-def]
+    n = len(knots)
+    for i in range(len(values)):
+        if values[i] >= knots[n - 1]:
+            out[i] = n - 1
+        else:
+            out[i] = guided(knots, 0, n, guide, scale, values[i]) if values[i] >= knots[0] else -1
 
 
 @lean()

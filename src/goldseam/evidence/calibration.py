@@ -44,7 +44,7 @@ def conformal_p_values(scores: Floats, calibration: Floats) -> Floats:
     array([1.  , 0.5 , 0.25])
     """
     place = np.empty(scores.size, dtype=np.int64)
-    kernels.positions(-calibration[::-1], 0, calibration.size, -scores.ravel(), place)
+    kernels.places(-calibration[::-1], -scores.ravel(), place)
     return np.asarray((2.0 + place.reshape(scores.shape)) / (1.0 + calibration.size))
 
 
