@@ -82,7 +82,19 @@ def load_case(name: str, seed: int) -> Case:
 
 def quality(case: Case, restored: Blocks, damaged: Blocks, rows: NDArray[np.bool_] | slice = slice(None)) -> float:
     """Q of the numbers of some rows, in standard deviations of the reference."""
+    after, before = (_energy(case, part)[rows].sum() for part in (restored, damaged))
+    return float(1.0 - after / before) if before > 0 else float("nan")
+
+
+def quality_at(case: Case, restored: Blocks, damaged: Blocks, rows: NDArray[np.bool_], share: float) -> float:
+    """Q of a table in which such a share of the rows were damaged as `rows` are: each row is restored as it would be there."""
+    after, before = _energy(case, restored), _energy(case, damaged)
+    harm = (after[~rows] - before[~rows]).mean() * (1.0 - share) / share
+    return float(1.0 - (after[rows].mean() + harm) / before[rows].mean())
+
+
+def _energy(case: Case, blocks: Blocks) -> NDArray[np.float64]:
+    """Squared deviation of each row's numbers from the truth."""
     truth = case.blocks(case.incoming).numbers
     sd = np.maximum(case.blocks(case.reference).numbers.std(axis=0), 1e-12)
-    after, before = ((((part.numbers - truth) / sd)[rows] ** 2).sum() for part in (restored, damaged))
-    return float(1.0 - after / before) if before > 0 else float("nan")
+    return np.asarray((((blocks.numbers - truth) / sd) ** 2).sum(axis=1))

@@ -419,6 +419,7 @@ def belief_step(withheld, kappa, shared, row_of, cells, state, prior, share, mos
 
 @lean()
 def _step_rows(withheld, kappa, shared, row_of, cells, state, prior, scratch, share, most, going):  # type: ignore[no-untyped-def]
+    """`belief_step` with what it works in; `going` receives which rows have a new candidate."""
     usable, visited, count = cells[2], state[0], state[1]
     damaged, sound, llr = scratch[0]
     for i in range(len(row_of)):

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from goldseam.compiled import lean
+
 __all__ = ["exp_all", "integrate_numbers", "invert_definite"]
 
 LOG2E = 1.4426950408889634

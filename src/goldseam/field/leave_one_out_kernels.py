@@ -57,7 +57,9 @@ def leave_one_out_rows(  # type: ignore[no-untyped-def]
                     log_W[at], log_Wt[at] = np.log(W[at]), np.log(Wt[at])
         _evidence_of_numbers(B, R, V, VR, clamped, pi, effect)
         integrated, weights = (clamped, VR, half, pi, effect), (W, Wt, log_W, log_Wt, live, pair_of, starts)
-        _leave_out(X, codes, hidden, order[begin:end], B, a, R, h, offsets, integrated, weights, scratch, Q, mean, variance)
+        _leave_out(
+            X, codes, hidden, order[begin:end], B, a, R, h, offsets, integrated, weights, scratch, Q, mean, variance
+        )
         begin = end
 
 

@@ -91,7 +91,12 @@ def nearest_rows(rows, ignored, skips, caps, flat, seen, n_rows, k, index, dista
     """
     d, blocks = rows.shape[1], flat.shape[0] // (rows.shape[1] * LANES)
     tile = min(TILE, blocks)
-    believed = np.empty(TEAM * d, rows.dtype), np.empty(TEAM * d, np.int64), np.empty(TEAM, np.int64), np.empty(TEAM, np.int64)
+    believed = (
+        np.empty(TEAM * d, rows.dtype),
+        np.empty(TEAM * d, np.int64),
+        np.empty(TEAM, np.int64),
+        np.empty(TEAM, np.int64),
+    )
     values, least = aligned(TEAM * tile * LANES, rows), aligned(LANES, rows)
     sums, counts = aligned(LANES, rows), aligned(LANES, rows)
     index[:] = -1

@@ -290,7 +290,9 @@ def outline_rows(  # type: ignore[no-untyped-def]
             for t in range(d):
                 x[a, t], hidden[a, t] = scaled[i, t], mask[i, places[t]]
         nearest_rows(x[:todo], hidden[:todo], own[:todo], caps, flat, seen, n_rows, k, index[:todo], distance[:todo])
-        todo = _draw(laid, seed, cells, block, grid, settings, space, index, active[:todo], mask, posterior, score, donors)
+        todo = _draw(
+            laid, seed, cells, block, grid, settings, space, index, active[:todo], mask, posterior, score, donors
+        )
     for a in range(todo):
         donors[active[a]] = -1
 
