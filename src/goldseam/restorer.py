@@ -113,6 +113,9 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         Damage held-out reference rows on purpose and measure what is found and mended.
     coverage : float, default 0.9
         Nominal coverage of the intervals of restored numbers.
+    damaged_share : float, default 0.5
+        Share of the rows to come that are expected to be damaged. Where few are, most unsure repairs would be of rows that
+        were flagged by mistake: they are shortened by these odds. What is flagged does not depend on it.
     n_jobs, random_state
         As in scikit-learn. Results do not depend on `n_jobs`.
     verbose : int, default 0
@@ -164,6 +167,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         denoise: str | bool | Mapping[str, float] = "auto",
         audit: bool = True,
         coverage: float = 0.9,
+        damaged_share: float = 0.5,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -184,6 +188,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         self.denoise = denoise
         self.audit = audit
         self.coverage = coverage
+        self.damaged_share = damaged_share
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -251,7 +256,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
             raise InputError(_cannot_denoise(schema, len(rest)))
         evidence, practice = learn_evidence(
             reference, rest, schema, prior=self._prior(schema), witnesses=self._witnesses(reference, schema, rng),
-            damaged=damaged, alarm_rate=self.alarm_rate, coverage=self.coverage, rng=rng,
+            damaged=damaged, alarm_rate=self.alarm_rate, coverage=self.coverage, damaged_share=self.damaged_share, rng=rng,
             further=self._further(reference, schema, rng), **self._experts(reference, schema, denoiser, own[1]),
         )  # fmt: skip
         fine = fit_fine_cells(practice)

@@ -26,8 +26,9 @@ SOURCES: Final = ("conditional", "boosted", "field", "tree")
 
 def check_settings(restorer: Any) -> None:
     """Settings that can be judged without a table."""
-    _share("alarm_rate", restorer.alarm_rate)
-    _share("coverage", restorer.coverage)
+    _share("alarm_rate", restorer.alarm_rate, "0.05 is one in twenty")
+    _share("coverage", restorer.coverage, "0.9 is nine in ten")
+    _share("damaged_share", restorer.damaged_share, "0.1 is one row in ten")
     _one_of("error_control", restorer.error_control, ("row", "fdr"))
     _one_of("reference", restorer.reference, ("clean", "contaminated"))
     _check_method(restorer.method)
@@ -192,9 +193,8 @@ def _check_grid(shape: Any) -> None:
         _refuse("grid_shape", "must be two whole numbers above 0", shape, "(rows, columns) of the grid, as (16, 16)")
 
 
-def _share(name: str, value: Any) -> None:
+def _share(name: str, value: Any, hint: str) -> None:
     if not isinstance(value, NUMBER) or not 0 < value < 1:
-        hint = "0.05 is one in twenty" if name == "alarm_rate" else "0.9 is nine in ten"
         _refuse(name, "must lie strictly between 0 and 1", value, hint)
 
 

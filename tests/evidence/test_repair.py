@@ -175,6 +175,25 @@ def test_where_damage_that_hides_is_mended_well_there_is_no_need_to_be_timid(sha
     assert fit_repairer(offer, taught, use, 10_000).timid > 0.98  # nor where rehearsal has seen many rows
 
 
+@pytest.mark.parametrize("odds", [1.0 / 9.0, 1.0, 3.0])
+def test_where_few_rows_are_damaged_unsure_steps_of_lone_values_are_shortened_by_the_odds(odds):
+    """A natural giant that stands alone is moved by .85 at even odds; in company, or absurd, it makes no difference."""
+    scores, step = np.full(500, 3.0), np.full(500, 9.0)
+    repairer = replace(learnt(scores, step, step, natural=True), odds=odds)
+    alone, together = (offers(scores[:1], 9.0, natural=True, context=context) for context in (-3.0, 0.0))
+    assert repairer.gain(alone)[0, 0] == pytest.approx(odds * 0.85 / (odds * 0.85 + 0.15))
+    assert repairer.gain(together)[0, 0] == replace(repairer, odds=1.0).gain(together)[0, 0]
+    absurd = offers(scores[:1], 9.0, natural=True, beyond=5.0, absurd=True, context=-3.0)
+    assert repairer.gain(absurd)[0, 0] == 1.0
+
+
+@pytest.mark.parametrize("odds", [0.0, -1.0, np.inf, np.nan])
+def test_the_odds_of_damage_of_a_model_file_are_odds(rng, odds):
+    repairer = replace(learnt(rng.normal(size=100), np.ones(100), np.ones(100)), odds=odds)
+    with pytest.raises(ModelFileError, match="odds of damage must be positive; got"):
+        repairer.check_state()
+
+
 @pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
 def test_the_share_of_unsure_steps_of_a_model_file_is_a_share(rng, share):
     repairer = replace(learnt(rng.normal(size=100), np.ones(100), np.ones(100)), timid=share)

@@ -17,7 +17,7 @@ MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
 # Floors of the house; a module imports from its own floor or from below, never from above.
 FLOORS = [
-    {"errors", "schema", "atomic", "kernel_cache", "linear_models", "model_checks"},
+    {"errors", "schema", "atomic", "kernel_cache", "compiled", "linear_models", "model_checks"},
     {"model_file", "tables", "_frames", "engines"},
     {"validation", "seam", "summary", "datasets", "constraints", "relations"},
     {"corruption"},

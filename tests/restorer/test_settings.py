@@ -28,6 +28,10 @@ def restorer() -> Restorer:
         ({"alarm_rate": "a"}, r"alarm_rate must lie strictly between 0 and 1; got 'a'\. Hint: 0\.05"),
         ({"alarm_rate": None}, "alarm_rate .* got None"),
         ({"coverage": None}, r"coverage .* got None\. Hint: 0\.9"),
+        (
+            {"damaged_share": 0},
+            r"damaged_share must lie strictly between 0 and 1; got 0\. Hint: 0\.1 is one row in ten",
+        ),
         ({"method": None}, r"method must be 'auto' or a list of sources; got None\. Hint: 'auto', or a list"),
         ({"method": "conditional"}, "method .* got 'conditional'. Hint: 'auto', or a list"),
         ({"method": ["tree"]}, r"besides the tree; got \['tree'\]. Hint"),

@@ -70,6 +70,7 @@ def learn_evidence(
     prior: Prior | None = None,
     alarm_rate: float = 0.05,
     coverage: float = 0.9,
+    damaged_share: float = 0.5,
     rng: np.random.Generator,
 ) -> tuple[Evidence, Practice]:
     """Learn from reference rows, promise from calibration rows; also what the promises were learnt from.
@@ -78,7 +79,8 @@ def learn_evidence(
     `witnesses` judges of cells without predictions (see `interface`), all fitted on the same reference rows. With `choose`,
     experts that do not pay on the calibration rows are dropped (see `selection`), and so are those besides the first if they
     are not worth it in rehearsal (see `practice`); `further` witnesses are heard if that is worth it. A share of the calibration
-    rows may be `damaged` themselves; then ranks are among as many of them as are clean (see `doubt`).
+    rows may be `damaged` themselves; then ranks are among as many of them as are clean (see `doubt`). Of the rows to come a
+    `damaged_share` is expected to be damaged: repairs are as bold as pays there.
     """
     if not 0.0 < alarm_rate < 1.0:
         raise ParameterError(
@@ -100,8 +102,9 @@ def learn_evidence(
     experts += [_as_source(source, marginals, layout) for source in sources]
     if not experts:
         raise ParameterError("The evidence needs at least one expert. Hint: gaussian=True.")
+    repairer = replace(_NO_REPAIRER, odds=damaged_share / (1.0 - damaged_share))
     blank = Evidence(
-        layout, marginals, tuple(experts), prior or Prior(), _NO_POOL, _NO_CALIBRATION, _NO_REPAIRER, alarm_rate,
+        layout, marginals, tuple(experts), prior or Prior(), _NO_POOL, _NO_CALIBRATION, repairer, alarm_rate,
         deepest=min(DEEPEST, layout.n_cells),
     )  # fmt: skip
     if not choose:

@@ -70,7 +70,7 @@ def undoubted(practice: Practice, share: float) -> Practice:
 
 
 def learn(model: Evidence, practice: Practice, coverage: float) -> Evidence:
-    """Thresholds and repairs from practice."""
+    """Thresholds and repairs from practice; the odds of damage are those that the model's repairer has."""
     clean_cells = np.sort(practice.clean_cells[np.isfinite(practice.clean_cells)])
     model = replace(model, calibration=Calibration(np.sort(practice.clean_odds), clean_cells, 0.0))
     seen = _seen(model, practice)
@@ -147,12 +147,13 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     share = practice.changed.mean(1)
     scarce = (practice.way == OWN) & (share > 0.0) & (share <= FEW)
     lesson = Lesson(_wanted(model, practice), share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
-    repairer = fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds))
+    odds = model.repairer.odds
+    repairer = replace(fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds)), odds=odds)
     gain = np.where(seen[:, at], repairer.gain(offer), 0.0)
     changes = _changes(model, practice, offer, gain, _changed(model, repairer, practice, offer, gain, seen))
     repairer = repairer.with_intervals(fit_intervals(changes, len(at), coverage))
     weights, switch = _fit_switch(practice, seen[:, model.layout.category_cells], scarce | (share == 0.0))
-    return replace(repairer, weights=weights, switch=switch)
+    return replace(repairer, weights=weights, switch=max(0.0, switch - np.log(odds)))
 
 
 def _changed(
@@ -203,4 +204,4 @@ def _fit_switch(practice: Practice, use: NDArray[np.bool_], delicate: NDArray[np
     weights = fit_terms(practice.other_terms[matters], good[matters], weight[matters], copies)
     odds = log_odds(practice.other_terms, weights)
     hard = np.broadcast_to((practice.way == OWN)[:, None], use.shape)
-    return weights, max(0.0, fit_switch(odds[use], good[use], bad[use], hard[use]))
+    return weights, fit_switch(odds[use], good[use], bad[use], hard[use])

@@ -8,6 +8,7 @@
 | what a case borrows from others (`gains.lenders`) counts inside the range only, or for g = 1 short of giants | `Repairer.gain` |
 | of unsure steps of a value that stands alone in a row that is otherwise sound n / (n + WARY) + Q is made | `fit_repairer` |
 | a natural value that so stands alone is moved by at most LONE, by the size of the step | `LONE` |
+| g / (1 - g) of both times the `odds` that a row is damaged: even in rehearsal, lower where few rows are | `Repairer.gain` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
@@ -70,8 +71,8 @@ class Repairer:
     """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
     (see `intervals`); the cases whose g is `lent` by others; from which g on a number is `wrong` whatever its score; the weights
-    of what speaks for another level (see `switching`); what is made of unsure steps of values that stand alone. Earlier files
-    lack the last six."""
+    of what speaks for another level (see `switching`); what is made of unsure steps of values that stand alone; the `odds` that a
+    row is damaged, which are even in rehearsal. Earlier files lack the last seven."""
 
     knots: Floats
     gains: Floats
@@ -83,6 +84,7 @@ class Repairer:
     even: float = np.inf
     weights: Floats = field(default_factory=lambda: np.empty(0))
     timid: float = 1.0
+    odds: float = 1.0
 
     def check_state(self) -> None:
         """A row of gains per case, a column per knot; a stretch for each way to change a cell and class of loss."""
@@ -94,6 +96,8 @@ class Repairer:
             )
         if not 0.0 <= self.timid <= 1.0:
             raise ModelFileError(f"The model file's share of unsure steps must lie between 0 and 1; got {self.timid}.")
+        if not 0.0 < self.odds < np.inf:
+            raise ModelFileError(f"The model file's odds of damage must be positive; got {self.odds}.")
         shape = len(WAYS), len(LOSSES) + 1
         if self.stretch.shape != shape or self.doubt.shape not in (shape[1:], (0,)):
             raise ModelFileError(
@@ -155,6 +159,9 @@ class Repairer:
         sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
         gains = np.where(paid & sure & (known | (offer.beyond < GIANT)), 1.0, gains)
         gains = np.where(offer.natural, _natural(gains, offer), gains)
+        if self.odds != 1.0:
+            lone = (offer.unsure | offer.natural) & (offer.context < COMPANY)
+            gains = np.where(lone, self.odds * gains / (self.odds * gains + 1.0 - gains), gains)
         gains = np.where(offer.absurd & (offer.scores > DISTRUST), 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 

@@ -18,6 +18,10 @@ MOST_COLUMNS: Final = 2000
     "--alarm-rate", type=float, default=0.05, show_default=True, metavar="SHARE", help="Clean rows that may be flagged."
 )
 @click.option(
+    "--damaged-share", type=float, default=0.5, show_default=True, metavar="SHARE",
+    help="Rows to come that are expected to be damaged; with few, unsure repairs are shortened.",
+)  # fmt: skip
+@click.option(
     "--error-control",
     type=click.Choice(["row", "fdr"]),
     default="row",
@@ -70,7 +74,8 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
         kinds = {**dict.fromkeys(dates, "passthrough"), **kinds}
         _check_width(frame, kinds, session.markers)
         restorer = Restorer(
-            alarm_rate=options["alarm_rate"], error_control=options["error_control"], reference=options["trusted"],
+            alarm_rate=options["alarm_rate"], damaged_share=options["damaged_share"],
+            error_control=options["error_control"], reference=options["trusted"],
             kinds=kinds or None, grid_shape=grid_shape(options["grid"]),
             audit=not options["no_audit"], missing_values=session.markers, n_jobs=options["jobs"],
             denoise=False if options["no_denoise"] else "auto", random_state=options["seed"], method=methods(options["method"]),
