@@ -115,7 +115,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         Nominal coverage of the intervals of restored numbers.
     damaged_share : float, default 0.5
         Share of the rows to come that are expected to be damaged. Where few are, most unsure repairs would be of rows that
-        were flagged by mistake: they are shortened by these odds. What is flagged does not depend on it.
+        were flagged by mistake: they are shortened, by the root of these odds. What is flagged does not depend on it.
     n_jobs, random_state
         As in scikit-learn. Results do not depend on `n_jobs`.
     verbose : int, default 0

@@ -44,6 +44,7 @@ REHEARSED = (3000, 400_000)  # rows at most, cells at most
 POOLED = 250_000  # cells from which the pool is learnt, about
 CHOSEN_ON = 60_000  # cells on which experts are weighed, about
 BOOSTED_COLUMNS = (3, 60)
+CAUTIOUS = 0.5  # power of the odds of damage by which repairs are shortened: gains are cautious already
 LEAST_WORTH = 0.02  # what a costlier method must be worth more in rehearsal; a witness that guesses is worth up to .01
 _NO_POOL = Pool(np.empty((0, 0)), np.empty((0, 0)), np.empty(0), np.zeros(1, dtype=np.int64))
 _NO_CALIBRATION = Calibration(np.empty(0), np.empty(0), 0.0)
@@ -80,7 +81,7 @@ def learn_evidence(
     experts that do not pay on the calibration rows are dropped (see `selection`), and so are those besides the first if they
     are not worth it in rehearsal (see `practice`); `further` witnesses are heard if that is worth it. A share of the calibration
     rows may be `damaged` themselves; then ranks are among as many of them as are clean (see `doubt`). Of the rows to come a
-    `damaged_share` is expected to be damaged: repairs are as bold as pays there.
+    `damaged_share` is expected to be damaged: with few, unsure repairs are shortened.
     """
     if not 0.0 < alarm_rate < 1.0:
         raise ParameterError(
@@ -102,7 +103,7 @@ def learn_evidence(
     experts += [_as_source(source, marginals, layout) for source in sources]
     if not experts:
         raise ParameterError("The evidence needs at least one expert. Hint: gaussian=True.")
-    repairer = replace(_NO_REPAIRER, odds=damaged_share / (1.0 - damaged_share))
+    repairer = replace(_NO_REPAIRER, odds=(damaged_share / (1.0 - damaged_share)) ** CAUTIOUS)
     blank = Evidence(
         layout, marginals, tuple(experts), prior or Prior(), _NO_POOL, _NO_CALIBRATION, repairer, alarm_rate,
         deepest=min(DEEPEST, layout.n_cells),

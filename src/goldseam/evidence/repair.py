@@ -72,7 +72,7 @@ class Repairer:
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
     (see `intervals`); the cases whose g is `lent` by others; from which g on a number is `wrong` whatever its score; the weights
     of what speaks for another level (see `switching`); what is made of unsure steps of values that stand alone; the `odds` that a
-    row is damaged, which are even in rehearsal. Earlier files lack the last seven."""
+    row is damaged, or what is made of them; they are even in rehearsal. Earlier files lack the last seven."""
 
     knots: Floats
     gains: Floats
