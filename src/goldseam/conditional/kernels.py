@@ -160,6 +160,7 @@ def places(knots, values, out):  # type: ignore[no-untyped-def]
 
 @lean()
 def _guided_places(knots, guide, scale, values, out):  # type: ignore[no-untyped-def]
+    """`places`, given the guide; there must be a knot."""
     n = len(knots)
     for i in range(len(values)):
         if values[i] >= knots[n - 1]:

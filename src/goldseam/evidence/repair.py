@@ -71,8 +71,9 @@ class Repairer:
     """g as step functions of the cell score, one row of `gains` per case; the log odds from which a category changes; how
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
     (see `intervals`); the cases whose g is `lent` by others; from which g on a number is `wrong` whatever its score; the weights
-    of what speaks for another level (see `switching`); what is made of unsure steps of values that stand alone; the `odds` that a
-    row is damaged, or what is made of them; they are even in rehearsal. Earlier files lack the last seven."""
+    of what speaks for another level (see `switching`); what is made of unsure steps of values that stand alone; the `odds` of
+    damage by which repairs of lone values are shortened: 1 is as in rehearsal (half of the rows damaged).
+    Earlier files lack the last seven."""
 
     knots: Floats
     gains: Floats
