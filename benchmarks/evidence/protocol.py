@@ -20,6 +20,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import goldseam.datasets as datasets
 from goldseam.corruption.protocols import PEER_KINDS, nearly_constant, peer_protocol, peer_split
+from goldseam.evidence.mixture import boldness
 from goldseam.schema import Blocks, Schema
 from goldseam.tables import Table, learn_schema
 
@@ -125,7 +126,7 @@ def load_case(dataset: datasets.Dataset, seed: int) -> Case:
 
 def measure(case: Case, dirty: Blocks, cells: NDArray[np.bool_], model, n_jobs=None) -> dict[str, float]:  # type: ignore[no-untyped-def]
     """The metrics of P1 for what a fitted `goldseam.evidence` finds and repairs, and what it would make of the true mask."""
-    found, repairs = model.repair(dirty, n_jobs)
+    found, repairs = model.repair(dirty, n_jobs, boldness(model.open_share(dirty, n_jobs)))
     told = model.mend(model.rows(dirty), np.where(cells, 0.0, -np.inf))
     hit = cells[:, model.layout.category_cells]
     right = Blocks(dirty.numbers, np.where(hit, told.codes, dirty.codes).astype(np.int32))

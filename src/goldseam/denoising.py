@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 
 from goldseam.conditional.layout import check_lengths
+from goldseam.evidence.mixture import mixed
 from goldseam.field import Field, gaussian_field, given_levels, learn_field
 from goldseam.field.levels import NoiseLevels
 from goldseam.field.noise import estimate_flips
@@ -237,7 +238,7 @@ class Denoiser:
     def _shares(self, votes: Floats, clean: Floats) -> tuple[Floats, float]:
         """Shares of the stories in a table, and what those of noise gain in log likelihood."""
         parts = self._parts(votes, clean)
-        shares, without = _mixed(parts), _mixed(parts[:, :2])
+        shares, without = mixed(parts, rounds=ROUNDS), mixed(parts[:, :2], rounds=ROUNDS)
         return shares, float(np.log(parts @ shares / (parts[:, :2] @ without)).sum())
 
     def levels_of_rows(self, blocks: Blocks, damaged: Damaged, noise: TableNoise) -> NDArray[np.int64]:
@@ -311,7 +312,7 @@ def fit_denoiser(reference: Blocks, calibration: Blocks, schema: Schema, rng: np
     rows = calibration.take(rng.permutation(len(calibration))[: surveyed_rows(schema, MOST_VOTERS)])
     nobody = np.empty(0)
     votes = Denoiser(field, nobody, nobody, nobody, 1, 0.0).votes(rows, Damaged.nothing(rows))
-    clean, half = (_mixed(_likelihoods(part[:, 1:])) for part in (votes, votes[: len(votes) // 2]))
+    clean, half = (mixed(_likelihoods(part[:, 1:]), rounds=ROUNDS) for part in (votes, votes[: len(votes) // 2]))
     natural = 1 + int(np.flatnonzero(clean > NATURAL_SHARE).max())
     flips = _flip_rates(field, rows, SIGMAS[0])
     return Denoiser(field, clean, half, votes, natural, float(flips.mean()) if flips.size else 0.0)
@@ -379,18 +380,6 @@ def _together(cells: Floats) -> Floats:
 
 def _likelihoods(votes: Floats) -> Floats:
     return np.asarray(np.exp(votes - votes.max(axis=1, keepdims=True)))
-
-
-def _mixed(parts: Floats) -> Floats:
-    """EM for the weights of a mixture with known densities (rows, components).
-
-    >>> _mixed(np.array([[1.0, 0.1], [1.0, 0.2]])).round(2)
-    array([1., 0.])
-    """
-    shares = np.full(parts.shape[1], 1.0 / parts.shape[1])
-    for _ in range(ROUNDS):
-        shares = shares * ((1.0 / (parts @ shares)) @ parts) / len(parts)
-    return np.asarray(shares)
 
 
 def _switched(codes: NDArray[np.int32], p: Floats) -> NDArray[np.int32]:

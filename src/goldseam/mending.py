@@ -21,6 +21,7 @@ from goldseam.denoising import Damaged, Denoiser, TableNoise, damaged_rows
 from goldseam.discovery import FineCells
 from goldseam.errors import ModelFileError, ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
+from goldseam.evidence.mixture import boldness
 from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
 from goldseam.model_checks import check_indices
 from goldseam.outside import Outside
@@ -48,10 +49,12 @@ ACTIONS: Final = ("repair", "flag", "quarantine")
 
 @dataclass(frozen=True)
 class Levels:
-    """What belongs to a table as a whole: the p-value up to which cells are suspect (FDR), and its noise."""
+    """What belongs to a table as a whole: the p-value up to which cells are suspect (FDR), its noise, and the share of its rows
+    that are openly damaged (`evidence.mixture`; None: not surveyed)."""
 
     cell_p_value: float | None = None
     noise: TableNoise | None = None
+    open_share: float | None = None
 
     @property
     def noisy(self) -> bool:
@@ -282,7 +285,7 @@ class Mender:
         """Judge and repair rows. With `levels.cell_p_value`, cells up to it are suspect, whatever the row's own p-value;
         with `levels.noise`, rows that have it are judged by the evidence for `noisy` rows, and denoised."""
         by_cell = levels.cell_p_value is not None
-        found, repairs = self._judged(self.evidence, blocks, levels.cell_p_value)
+        found, repairs = self._judged(blocks, levels)
         loud = np.zeros(len(blocks), dtype=bool)
         if noisy is not None and self.denoiser is not None and levels.noise is not None:
             besides = noisy.findings(noisy.rows(_without_unseen(blocks)))
@@ -295,7 +298,8 @@ class Mender:
             found, repairs = _patched(found, besides.take(rows), rows), _patched(repairs, denoised, rows)
         return self._decided(blocks, found, repairs, loud, by_cell=by_cell)
 
-    def _judged(self, evidence: Evidence, blocks: Blocks, cell_p_value: float | None) -> tuple[Findings, Repairs]:
+    def _judged(self, blocks: Blocks, levels: Levels) -> tuple[Findings, Repairs]:
+        evidence, cell_p_value = self.evidence, levels.cell_p_value
         rows = evidence.rows(blocks)
         found = evidence.findings(rows)
         if cell_p_value is not None:
@@ -303,7 +307,7 @@ class Mender:
             suspect = (p_values <= cell_p_value) & ~rows.missing
             flagged = np.asarray(suspect.any(axis=1))
             found = replace(found, cell_p_values=p_values, suspect=suspect, flagged=flagged)
-        repairs = self._in_whole_steps(blocks, evidence.repairs(blocks, rows, found))
+        repairs = self._in_whole_steps(blocks, evidence.repairs(blocks, rows, found, boldness(levels.open_share)))
         if cell_p_value is None:
             found = found.suspecting(repairs.wrong)
         return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)

@@ -1,6 +1,6 @@
 """The restorer: learn from a reference, restore what comes in, keep every change on record.
 
-What happens to a row, in order (each step is per row; see `Levels` for the two exceptions):
+What happens to a row, in order (each step is per row; see `Levels` for the three exceptions):
 
 1. `evidence` judges it: a p-value for the row, a posterior and a p-value for every cell;
 2. suspected cells are mended from the cells that are believed, gaps are filled, with intervals, or the repair is refused;
@@ -113,9 +113,12 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         Damage held-out reference rows on purpose and measure what is found and mended.
     coverage : float, default 0.9
         Nominal coverage of the intervals of restored numbers.
-    damaged_share : float, default 0.5
-        Share of the rows to come that are expected to be damaged. Where few are, most unsure repairs would be of rows that
-        were flagged by mistake: they are shortened, by the root of these odds. What is flagged does not depend on it.
+    damaged_share : "auto" or float, default "auto"
+        "auto" lets `restore` and `survey` look how a table is damaged. Where hardly any rows are openly damaged (values from
+        anywhere, slips of scale), repairs are those that pay where damage hides and rows were flagged by mistake; from one row
+        in twenty on they are as bold as pays in rehearsal, where half of the rows are hurt in many ways. A number is the share
+        of the rows to come that are expected to be damaged: tables are not looked at, and where few are, unsure repairs are
+        shortened by the root of these odds. The rows that are flagged do not depend on it.
     n_jobs, random_state
         As in scikit-learn. Results do not depend on `n_jobs`.
     verbose : int, default 0
@@ -167,7 +170,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         denoise: str | bool | Mapping[str, float] = "auto",
         audit: bool = True,
         coverage: float = 0.9,
-        damaged_share: float = 0.5,
+        damaged_share: float | Literal["auto"] = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -254,9 +257,10 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         denoiser = fit_denoiser(reference, rest, schema, own[0]) if self.denoise is not False else None
         if isinstance(self.denoise, Mapping) and denoiser is None:
             raise InputError(_cannot_denoise(schema, len(rest)))
+        share = 0.5 if isinstance(self.damaged_share, str) else self.damaged_share
         evidence, practice = learn_evidence(
             reference, rest, schema, prior=self._prior(schema), witnesses=self._witnesses(reference, schema, rng),
-            damaged=damaged, alarm_rate=self.alarm_rate, coverage=self.coverage, damaged_share=self.damaged_share, rng=rng,
+            damaged=damaged, alarm_rate=self.alarm_rate, coverage=self.coverage, damaged_share=share, rng=rng,
             further=self._further(reference, schema, rng), **self._experts(reference, schema, denoiser, own[1]),
         )  # fmt: skip
         fine = fit_fine_cells(practice)
@@ -370,7 +374,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         return promises
 
     def _outcome(self, blocks: Blocks) -> Outcome:
-        mended = self._mended(blocks, self._survey.levels([blocks], noise=True))
+        mended = self._mended(blocks, self._survey.levels([blocks], whole=True))
         return Outcome(mended.blocks, mended.flagged, mended.suspect, mended.changed, mended.low, mended.high)
 
     # --- restore ----------------------------------------------------------------------------------------------------
@@ -387,8 +391,8 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         return self._restored(table, levels, first_row, repair=False)
 
     def restore_stream(self, tables: Iterable[Any], *, levels: Levels | None = None) -> Iterator[Restoration]:
-        """Restore a table that comes in batches. Noise and FDR thresholds need `levels` from a first pass (`survey`);
-        without them no row is denoised, unless noise was given."""
+        """Restore a table that comes in batches. Noise, open damage, FDR thresholds need `levels` from a first pass (`survey`);
+        without them no row is denoised, unless noise was given, and repairs are as bold as in rehearsal."""
         check_is_fitted(self)
         if levels is None and self.error_control == "fdr":
             raise ParameterError(
@@ -405,7 +409,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         """The levels of a table that comes in batches: what cannot be known from one row alone."""
         check_is_fitted(self)
         encoded = (Table.read(table, self.missing_values).encode(self.schema_) for table in batches_of(tables))
-        return self._survey.levels(encoded, noise=True)
+        return self._survey.levels(encoded, whole=True)
 
     def fit_restore(self, X: Any, *, n_folds: int = 5) -> Restoration:
         """Restore a table without a reference: every row by a model that has not seen it.
@@ -450,7 +454,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
 
     def _levels_for(self, blocks: Blocks, levels: Levels | None) -> Levels:
         """The levels given, or else those of the rows themselves."""
-        return self._survey.levels([blocks], noise=True) if levels is None else check_levels(levels, self)
+        return self._survey.levels([blocks], whole=True) if levels is None else check_levels(levels, self)
 
     def _mended(self, blocks: Blocks, levels: Levels) -> Mended:
         mend = self.mender_.for_table(levels)
@@ -490,7 +494,8 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
                 f"denoise gives noise levels, {self.denoise!r}, but the model was fitted without a denoiser. "
                 "Hint: fit it again with these levels."
             )
-        return Survey(self.mender_, self.alarm_rate, self.error_control == "fdr", self.denoise, self.n_jobs)
+        adapts = self.damaged_share == "auto"
+        return Survey(self.mender_, self.alarm_rate, self.error_control == "fdr", self.denoise, self.n_jobs, adapts)
 
     def _in_schema(self, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
         out = np.zeros((len(cells), len(self.schema_.columns)), dtype=bool)

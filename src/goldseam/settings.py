@@ -28,7 +28,10 @@ def check_settings(restorer: Any) -> None:
     """Settings that can be judged without a table."""
     _share("alarm_rate", restorer.alarm_rate, "0.05 is one in twenty")
     _share("coverage", restorer.coverage, "0.9 is nine in ten")
-    _share("damaged_share", restorer.damaged_share, "0.1 is one row in ten")
+    if isinstance(restorer.damaged_share, str):
+        _one_of("damaged_share", restorer.damaged_share, ("auto",))
+    else:
+        _share("damaged_share", restorer.damaged_share, "0.1 is one row in ten")
     _one_of("error_control", restorer.error_control, ("row", "fdr"))
     _one_of("reference", restorer.reference, ("clean", "contaminated"))
     _check_method(restorer.method)
@@ -114,6 +117,8 @@ def check_levels(levels: Any, restorer: Any) -> Levels:
     if levels.noise is not None and (levels.noise.sigma.size, levels.noise.flip.size) != own:
         got = levels.noise.sigma.size, levels.noise.flip.size
         _refuse("levels", f"must tell the noise of {own[0]} numbers and {own[1]} categories", got, hint)
+    if levels.open_share is not None and not 0.0 <= levels.open_share <= 1.0:
+        _refuse("levels", "must have a share of openly damaged rows between 0 and 1", levels.open_share, hint)
     return levels
 
 

@@ -1,4 +1,5 @@
-"""What cannot be known from one row alone: the levels of a table, its noise and the p-value up to which cells are suspect.
+"""What cannot be known from one row alone, the levels of a table: its noise, how openly it is damaged, and the p-value up to
+which cells are suspect.
 
 Everything else about a row depends on the model and that row. A survey is one pass over a table, in batches if need be; its
 result (`Levels`) is on record, and rows are judged one by one again under it.
@@ -12,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from goldseam.denoising import Damaged, TableNoise, given_noise, surveyed_rows
+from goldseam.denoising import LEAST_SURVEYED, Damaged, TableNoise, given_noise, surveyed_rows
 from goldseam.discovery import benjamini_hochberg, count_p_values
+from goldseam.evidence.mixture import open_share
 from goldseam.mending import Levels, Mender
 from goldseam.sampling import RowSample
 from goldseam.schema import Blocks
@@ -23,27 +25,34 @@ __all__ = ["Survey"]
 
 @dataclass(frozen=True)
 class Survey:
-    """A mender with what the restorer was asked: the rate, whether it holds `by_cell` (FDR), and what to do about noise."""
+    """A mender with what the restorer was asked: the rate, whether it holds `by_cell` (FDR), what to do about noise, and
+    whether repairs are to be as bold as the table calls for (`adapts`)."""
 
     mender: Mender
     rate: float
     by_cell: bool
     denoise: str | bool | Mapping[str, float]
     n_jobs: int | None
+    adapts: bool = False
 
-    def levels(self, batches: Iterable[Blocks], *, noise: bool = False) -> Levels:
-        """One pass over a table: its FDR threshold, and with `noise` its noise, from a sample of its rows."""
+    def levels(self, batches: Iterable[Blocks], *, whole: bool = False) -> Levels:
+        """One pass over a table: its FDR threshold and, if it is a `whole` one, its noise and how openly it is damaged, both from
+        a sample of its rows."""
         counts, sample = count_p_values(np.empty(0)), RowSample(surveyed_rows(self.mender.schema))
-        noise = noise and self.denoise == "auto" and self.mender.denoiser is not None
-        for blocks in batches if self.by_cell or noise else ():
-            if noise:
+        noise = whole and self.denoise == "auto" and self.mender.denoiser is not None
+        sampled = noise or (whole and self._adapts)
+        for blocks in batches if self.by_cell or sampled else ():
+            if sampled:
                 sample.add(blocks)
             if self.by_cell:
                 counts += self._counted(blocks, None)
         found = self._noise_of(sample.rows) if noise and sample.rows is not None else self._given_noise()
         if self.by_cell and found is not None and found.acts and sample.rows is not None:
             counts = self._counted(sample.rows, found)
-        return Levels(benjamini_hochberg(counts, self.rate) if self.by_cell else None, found)
+        threshold = benjamini_hochberg(counts, self.rate) if self.by_cell else None
+        quiet = found is None or not found.acts
+        share = self._open_share([self], [sample.rows]) if quiet and whole and sample.rows is not None else None
+        return Levels(threshold, found, share)
 
     def of_folds(self, folds: Sequence[Survey], parts: Sequence[Blocks], table: Blocks) -> tuple[Levels, list[Levels]]:
         """The levels of a table whose parts are judged by models of their own, and the same in the terms of each model.
@@ -51,14 +60,28 @@ class Survey:
         Whether the table is noisy is decided once, by the model of the whole; how noisy, by each model on the whole table.
         The FDR threshold is that of all parts together.
         """
-        noise = self.levels([table], noise=True).noise
+        noise = self.levels([table], whole=True).noise
         apart = noise is not None and noise.acts and not noise.given
-        noises = [fold.levels([table], noise=True).noise if apart else noise for fold in folds]
+        noises = [fold.levels([table], whole=True).noise if apart else noise for fold in folds]
         threshold = None
         if self.by_cell:
             counts = [fold._counted(part, one) for fold, part, one in zip(folds, parts, noises, strict=True)]
             threshold = benjamini_hochberg(np.sum(counts, axis=0), self.rate)
-        return Levels(threshold, noise), [Levels(threshold, one) for one in noises]
+        quiet = noise is None or not noise.acts
+        share = self._open_share(folds, parts) if quiet else None
+        return Levels(threshold, noise, share), [Levels(threshold, one, share) for one in noises]
+
+    @property
+    def _adapts(self) -> bool:
+        return self.adapts and self.mender.evidence.knows_ways
+
+    def _open_share(self, folds: Sequence[Survey], parts: Sequence[Blocks]) -> float | None:
+        """The share of openly damaged rows of a table whose parts are judged by models of their own; None where rows are few."""
+        if not all(fold._adapts for fold in folds) or sum(map(len, parts)) < LEAST_SURVEYED:
+            return None
+        models = [fold.mender.evidence for fold in folds]
+        counts = [model.class_counts(part, self.n_jobs) for model, part in zip(models, parts, strict=True)]
+        return open_share([model.outlines for model in models], counts)
 
     def _counted(self, blocks: Blocks, noise: TableNoise | None) -> NDArray[np.int64]:
         """How many observed cells have which p-value."""

@@ -159,7 +159,7 @@ def test_rows_that_need_no_repair_are_not_missed(model, rng):
     found = model.findings(rows)
     scores = np.where(found.flagged[:, None], found.cell_scores, -np.inf)
     all_told = model.all_told(rows, np.arange(200))
-    everything = model._moved(dirty, rows.missing, found, model.mend(rows, scores), all_told)
+    everything = model._moved(dirty, rows.missing, found, model.mend(rows, scores), all_told, 1.0)
     assert same(model.repairs(dirty, rows, found), everything)
     assert 0 < everything.changed.any(1).sum() < 200
 

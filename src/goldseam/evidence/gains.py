@@ -25,6 +25,7 @@ __all__ = ["Lesson", "Offer", "case_gains", "cases", "curve", "isotonic", "lende
 
 STEPS = (1.0, 2.5, 4.0, 6.0)  # sizes of |mean - x| / sd, and
 NARROW = 0.45  # width up to which a prediction is narrow
+COMPANY = -1.0  # log odds of damage by the rest of the row below which a value stands alone
 KNOTS, N_KNOTS = (-6.0, 14.0), 81
 LEAST_CELLS = 30  # a case seen less often borrows cells, see `lenders`
 CLIP = 20.0  # a deviation counts as at most so many standard deviations
@@ -63,6 +64,11 @@ class Offer:
     def size(self) -> NDArray[np.int64]:
         """The class of the step's size."""
         return np.searchsorted(STEPS, np.abs(self.step), side="right")
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Values in rows that are otherwise sound."""
+        return self.context < COMPANY
 
     @property
     def unsure(self) -> NDArray[np.bool_]:

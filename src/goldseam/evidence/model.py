@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,9 +18,11 @@ from goldseam.evidence.calibration import Calibration
 from goldseam.evidence.gains import Offer
 from goldseam.evidence.interface import Statement
 from goldseam.evidence.intervals import loss_class
+from goldseam.evidence.mixture import N_CLASSES, boldest_offers, open_share, row_classes
 from goldseam.evidence.pool import Pool
 from goldseam.evidence.posterior import Beliefs, Experts, believe
 from goldseam.evidence.prior import Prior
+from goldseam.evidence.rehearsal import WAYS
 from goldseam.evidence.repair import (
     CONTRADICTED,
     DISTRUST,
@@ -29,6 +31,7 @@ from goldseam.evidence.repair import (
     MOST_SUSPECT,
     THIN,
     Repairer,
+    between,
     hopeless,
     vague,
 )
@@ -85,7 +88,8 @@ class Repairs:
 class Evidence:
     """A fitted model; arrays and settings only. `accounts`: experts that were weighed, their gain, whether they stayed;
     `methods`: sets of sources that were rehearsed, and what each was worth; `deepest`: cells that a search withholds at most.
-    Earlier files have no methods, and were calibrated without a search."""
+    `careful`: the repairer for tables whose damage hides; `outlines`: how such tables are told from others (see `mixture`).
+    Earlier files have none of these, and were calibrated without a search."""
 
     layout: Layout
     marginals: Marginals
@@ -99,6 +103,8 @@ class Evidence:
     accounts: tuple[tuple[str, float, bool], ...] = ()
     methods: tuple[tuple[tuple[str, ...], float], ...] = ()
     deepest: int = 0
+    careful: Repairer | None = None
+    outlines: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def check_state(self) -> None:
         """The parts fit each other: what compiled loops follow leads nowhere outside."""
@@ -121,6 +127,13 @@ class Evidence:
         self.prior.arrays(self.layout.n_cells)
         if not 0 <= self.deepest <= self.layout.n_cells:
             raise ModelFileError(f"The model file's search withholds {self.deepest} of {self.layout.n_cells} cells.")
+        if self.careful is not None:
+            check_lengths("number columns", (numbers,), self.careful.reach)
+        if self.outlines.shape not in ((0, 0), (1 + len(WAYS), N_CLASSES)) or (self.outlines <= 0.0).any():
+            raise ModelFileError(
+                f"The model file's outlines of damage must be {1 + len(WAYS)} rows of {N_CLASSES} positive shares; "
+                f"they have the shape {self.outlines.shape}."
+            )
 
     def judge(self, blocks: Blocks, n_jobs: int | None = None) -> Findings:
         """Score rows and cells. A row's result depends on the model and the row alone."""
@@ -129,9 +142,9 @@ class Evidence:
             *(np.concatenate(column) for column in zip(*(vars(part).values() for part in parts), strict=True))
         )
 
-    def repair(self, blocks: Blocks, n_jobs: int | None = None) -> tuple[Findings, Repairs]:
-        """Judge rows, repair suspect cells of flagged ones, fill missing cells."""
-        parts = _map(self._repair, blocks, n_jobs)
+    def repair(self, blocks: Blocks, n_jobs: int | None = None, boldness: float = 1.0) -> tuple[Findings, Repairs]:
+        """Judge rows, repair suspect cells of flagged ones, fill missing cells; as boldly as the table calls for (`mixture`)."""
+        parts = _map(lambda part: self._repair(part, boldness), blocks, n_jobs)
         found = Findings(*(np.concatenate(c) for c in zip(*(vars(part[0]).values() for part in parts), strict=True)))
         mended = [part[1] for part in parts]
         fixed = Blocks(
@@ -139,6 +152,30 @@ class Evidence:
         )
         rest = {name: np.concatenate([getattr(part, name) for part in mended]) for name in PARTS}
         return found, Repairs(fixed, **rest)
+
+    @property
+    def knows_ways(self) -> bool:
+        """Whether it can tell how a table is damaged."""
+        return bool(self.outlines.size)
+
+    def class_counts(self, blocks: Blocks, n_jobs: int | None = None) -> Ints:
+        """How many rows are of which class (`mixture.row_classes`)."""
+        parts = _map(self._classes, blocks, n_jobs)
+        return np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *parts]), minlength=N_CLASSES)
+
+    def open_share(self, blocks: Blocks, n_jobs: int | None = None) -> float:
+        """The share of openly damaged rows in a table."""
+        return open_share([self.outlines], [self.class_counts(blocks, n_jobs)])
+
+    def _classes(self, blocks: Blocks) -> Ints:
+        rows = self.rows(blocks)
+        found = self.findings(rows)
+        need = np.flatnonzero(found.flagged)
+        part = found.take(need)
+        offer = self.offer(blocks.take(need), part, self.mend(rows, part.cell_scores, need))
+        offered = np.zeros(len(rows), dtype=np.int64)
+        offered[need] = boldest_offers(offer, self.repairer.gain(offer))
+        return row_classes(found.row_p_values, self.alarm_rate, offered)
 
     def rows(self, blocks: Blocks) -> Rows:
         """Rows as the rounds need them."""
@@ -197,18 +234,18 @@ class Evidence:
         nothing = np.zeros((len(row_of), self.layout.n_cells), dtype=bool)
         return self.pool.levels(predictions(rows, self.sources, nothing, row_of))
 
-    def _repair(self, blocks: Blocks) -> tuple[Findings, Repairs]:
+    def _repair(self, blocks: Blocks, boldness: float) -> tuple[Findings, Repairs]:
         rows = self.rows(blocks)
         found = self.findings(rows)
-        repairs = self.repairs(blocks, rows, found)
+        repairs = self.repairs(blocks, rows, found, boldness)
         return found.suspecting(repairs.wrong), repairs
 
-    def repairs(self, blocks: Blocks, rows: Rows, found: Findings) -> Repairs:
+    def repairs(self, blocks: Blocks, rows: Rows, found: Findings, boldness: float = 1.0) -> Repairs:
         """Repair suspect cells of flagged rows and fill gaps. Rows that need neither are not predicted at all."""
         need = np.flatnonzero(found.flagged | rows.missing.any(1))
         part = found.take(need)
         mended = self.mend(rows, np.where(part.flagged[:, None], part.cell_scores, -np.inf), need)
-        done = self._moved(blocks.take(need), rows.missing[need], part, mended, self.all_told(rows, need))
+        done = self._moved(blocks.take(need), rows.missing[need], part, mended, self.all_told(rows, need), boldness)
         fixed = Blocks(blocks.numbers.copy(), blocks.codes.copy())
         fixed.numbers[need], fixed.codes[need] = done.blocks.numbers, done.blocks.codes
         out = Repairs(
@@ -225,12 +262,18 @@ class Evidence:
         return out
 
     def _moved(
-        self, blocks: Blocks, missing: NDArray[np.bool_], found: Findings, mended: Mended, all_told: Floats
+        self,
+        blocks: Blocks,
+        missing: NDArray[np.bool_],
+        found: Findings,
+        mended: Mended,
+        all_told: Floats,
+        boldness: float,
     ) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
         offer = self.offer(blocks, found, mended)
         mendable = found.flagged[:, None]
-        gain = np.where(mendable, self.repairer.gain(offer), 0.0)
+        gain = np.where(mendable, between(self.repairer, self.careful, offer, boldness), 0.0)
         other, odds = self.repairer.rivals(
             blocks.codes, found.cell_scores, found.context, mended.levels, all_told, self.layout, self.pool.offsets
         )

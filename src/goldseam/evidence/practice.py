@@ -16,6 +16,7 @@ from goldseam.evidence.calibration import Calibration, best_threshold
 from goldseam.evidence.doubt import as_many_as_clean, damage_probabilities, offset
 from goldseam.evidence.gains import CLIP, Lesson, Offer
 from goldseam.evidence.intervals import Changes, bounds, distances, fit_intervals, loss_class
+from goldseam.evidence.mixture import boldest_offers, outlines, row_classes
 from goldseam.evidence.model import Evidence
 from goldseam.evidence.rehearsal import FAR, FLAT, NOISE, OWN
 from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, hopeless, vague
@@ -77,7 +78,8 @@ def learn(model: Evidence, practice: Practice, coverage: float) -> Evidence:
     local = seen & (practice.way != NOISE)[:, None]
     threshold = best_threshold(practice.cells[local], practice.changed[local])
     model = replace(model, calibration=replace(model.calibration, cell_threshold=threshold))
-    return replace(model, repairer=_fit_repairer(model, practice, seen, coverage))
+    model = replace(model, repairer=_fit_repairer(model, practice, seen, coverage))
+    return _knowing_ways(model, practice, seen) if len(model.layout.number_cells) else model
 
 
 def worth(model: Evidence, practice: Practice) -> float:
@@ -144,16 +146,32 @@ def _wanted(model: Evidence, practice: Practice) -> Floats:
 
 def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], coverage: float) -> Repairer:
     at, offer = model.layout.number_cells, _offer(model, practice)
-    share = practice.changed.mean(1)
-    scarce = (practice.way == OWN) & (share > 0.0) & (share <= FEW)
-    lesson = Lesson(_wanted(model, practice), share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
+    lesson = _lesson(model, practice)
     odds = model.repairer.odds
     repairer = replace(fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds)), odds=odds)
     gain = np.where(seen[:, at], repairer.gain(offer), 0.0)
     changes = _changes(model, practice, offer, gain, _changed(model, repairer, practice, offer, gain, seen))
     repairer = repairer.with_intervals(fit_intervals(changes, len(at), coverage))
-    weights, switch = _fit_switch(practice, seen[:, model.layout.category_cells], scarce | (share == 0.0))
+    weights, switch = _fit_switch(practice, seen[:, model.layout.category_cells], lesson.hard[0] | lesson.clean)
     return replace(repairer, weights=weights, switch=max(0.0, switch - np.log(odds)))
+
+
+def _lesson(model: Evidence, practice: Practice) -> Lesson:
+    share = practice.changed.mean(1)
+    scarce = (practice.way == OWN) & (share > 0.0) & (share <= FEW)
+    return Lesson(_wanted(model, practice), share == 0.0, np.stack([scarce, (practice.way == NOISE) & (share > 0.0)]))
+
+
+def _knowing_ways(model: Evidence, practice: Practice, seen: NDArray[np.bool_]) -> Evidence:
+    """The same, able to tell how a table is damaged (`mixture`), and with a repairer for damage that hides: it learnt from clean
+    rows and from values of their own columns alone."""
+    at, offer, hurt = model.layout.number_cells, _offer(model, practice), np.asarray(practice.changed.any(1))
+    hides = ~hurt | (practice.way == OWN)
+    own = fit_repairer(offer, _lesson(model, practice), seen[:, at] & hides[:, None], len(practice.clean_odds))
+    careful = replace(model.repairer, gains=own.gains, lent=own.lent, timid=own.timid)
+    offered = boldest_offers(offer, np.where(seen[:, at], model.repairer.gain(offer), 0.0))
+    classes = row_classes(model.calibration.row_p_values(practice.odds), model.alarm_rate, offered)
+    return replace(model, careful=careful, outlines=outlines(classes, hurt, practice.way))
 
 
 def _changed(

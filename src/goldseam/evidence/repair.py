@@ -11,6 +11,7 @@
 | g / (1 - g) of both times the `odds` that a row is damaged: even in rehearsal, lower where few rows are | `Repairer.gain` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
+| in a table whose damage hides g is one learnt from clean rows and hidden damage alone, or lies in between | `between` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: as far as rehearsal asks, and x itself where it may be right (`intervals`) | `Repairer.widths`, `Repairer.doubted` |
 | log odds that the likeliest other level is right rather than the one that stands (`switching`) | `Repairer.rivals` |
@@ -45,7 +46,7 @@ from goldseam.evidence.gains import (
 from goldseam.evidence.intervals import BEYOND, DOUBTED, FILLED, LOSSES, REPLACED, WAYS, Intervals
 from goldseam.evidence.switching import BAYES, log_odds, terms
 
-__all__ = ["Repairer", "fit_repairer", "fit_switch", "hopeless", "rivals", "vague"]
+__all__ = ["Repairer", "between", "fit_repairer", "fit_switch", "hopeless", "rivals", "vague"]
 
 ABSTAIN = 0.1  # E8.7
 TOO_WIDE = 1.05  # a width of 1 is the column's own spread
@@ -59,7 +60,6 @@ WHOLE = 0.95  # in files without `doubt`: a number moved by less may have been r
 DISTRUST = -1.0  # cells scored above this are distrusted: they do not help to predict others in a repair
 THIN = 4.0  # a value is rare where a uniform draw would put it so many times oftener than the reference
 SURE = 4.0  # a cell scored above this, whose prediction is narrow, is replaced outright
-COMPANY = -1.0  # log odds of damage by the rest of the row below which a value stands alone
 TIMID = 0.75  # share of unsure steps that is made in such a row at least, more where Q of damage that hides is above 0
 WARY = 50.0  # calibration rows of which few show the oddities that a table has by nature
 LONE = (0.0, 0.0, 0.2, 0.4, 0.85)  # by size of step: values a few sd off are natural, uniform draws are farther
@@ -155,21 +155,32 @@ class Repairer:
         case = np.minimum(cases(offer), len(self.gains) - 1)
         known = ~(self.lent[case] & (offer.beyond > 0.0))
         gains = np.where((position >= 0) & known, self.gains[case, np.maximum(position, 0)], 0.0)
-        gains = np.where(offer.unsure & (offer.context < COMPANY), self.timid * gains, gains)
+        gains = np.where(offer.unsure & offer.alone, self.timid * gains, gains)
         paid = self.gains.max(axis=1)[case] > 0.0
         sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
         gains = np.where(paid & sure & (known | (offer.beyond < GIANT)), 1.0, gains)
         gains = np.where(offer.natural, _natural(gains, offer), gains)
         if self.odds != 1.0:
-            lone = (offer.unsure | offer.natural) & (offer.context < COMPANY)
+            lone = (offer.unsure | offer.natural) & offer.alone
             gains = np.where(lone, self.odds * gains / (self.odds * gains + 1.0 - gains), gains)
         gains = np.where(offer.absurd & (offer.scores > DISTRUST), 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 
 
+def between(bold: Repairer, careful: Repairer | None, offer: Offer, boldness: float) -> Floats:
+    """How far to move when repairs are so bold (`mixture`): between g learnt from damage that hides and g learnt from all damage.
+    Damage that hides does not leave the range, so that values beyond it that may be natural are."""
+    gains = bold.gain(offer)
+    if careful is None or boldness >= 1.0:
+        return gains
+    stays = offer.natural & (offer.beyond > 0.0) & ~offer.absurd
+    gains = boldness * gains + (1.0 - boldness) * np.where(stays, 0.0, careful.gain(offer))
+    return np.where(gains > ABSTAIN, gains, 0.0)
+
+
 def _natural(gains: Floats, offer: Offer) -> Floats:
     """How far to move values that may be natural."""
-    alone = np.where(offer.context < COMPANY, np.array(LONE)[offer.size], 1.0)
+    alone = np.where(offer.alone, np.array(LONE)[offer.size], 1.0)
     inside = np.minimum(gains, alone)
     return np.where(offer.noisy, 0.0, np.where(offer.beyond > 0.0, np.array(OUTSIDE)[offer.size], inside))
 

@@ -18,8 +18,8 @@ MOST_COLUMNS: Final = 2000
     "--alarm-rate", type=float, default=0.05, show_default=True, metavar="SHARE", help="Clean rows that may be flagged."
 )
 @click.option(
-    "--damaged-share", type=float, default=0.5, show_default=True, metavar="SHARE",
-    help="Rows to come that are expected to be damaged; with few, unsure repairs are shortened.",
+    "--damaged-share", type=float, metavar="SHARE",
+    help="Rows to come that are expected to be damaged; with few, unsure repairs are shortened.  [default: each table tells]",
 )  # fmt: skip
 @click.option(
     "--error-control",
@@ -73,8 +73,9 @@ def command(files: tuple[str, ...], output: str, **options: Any) -> None:
         frame, dates = whole_table(session, kinds)
         kinds = {**dict.fromkeys(dates, "passthrough"), **kinds}
         _check_width(frame, kinds, session.markers)
+        share = options["damaged_share"]
         restorer = Restorer(
-            alarm_rate=options["alarm_rate"], damaged_share=options["damaged_share"],
+            alarm_rate=options["alarm_rate"], damaged_share="auto" if share is None else share,
             error_control=options["error_control"], reference=options["trusted"],
             kinds=kinds or None, grid_shape=grid_shape(options["grid"]),
             audit=not options["no_audit"], missing_values=session.markers, n_jobs=options["jobs"],
