@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import write_results
-from benchmarks.restorer.tables import load_case, quality, quality_at
+from benchmarks.restorer.tables import load_case, quality, quality_at, restored_at
 from goldseam import Restorer
 from goldseam.corruption.protocols import PEER_KINDS
 
@@ -54,8 +54,8 @@ def _write(alarms, discoveries, coverages, noises, quick) -> None:  # type: igno
     )
     write_results("restorer-coverage", coverages, title="Coverage of intervals", notes=notes, quick=quick)
     notes = (
-        "Q of damaged rows and of all rows, and what it would be with a tenth of the rows damaged: rows are restored apart, so "
-        "harm to clean ones weighs nine times as much. Categories: wrong before and after. Damage of P1 in half of the rows."
+        "Q of damaged rows and of all rows, and of all rows of tables with a tenth of the rows damaged, where harm to clean ones "
+        "weighs nine times as much. Categories: wrong before and after. Damage of P1 in half of the rows."
     )
     write_results("restorer-quality", noises, title="Restoration with defaults", notes=notes, quick=quick)
 
@@ -98,7 +98,8 @@ def _add_outcome(out, case, model, result, table, cells, kind) -> None:  # type:
     out["quality"][f"{kind} Q"] = quality(case, restored, dirty, rows)
     out["quality"][f"{kind} Q all"] = quality(case, restored, dirty)
     if kind != "noise":  # of a table as a whole
-        out["quality"][f"{kind} Q tenth"] = quality_at(case, restored, dirty, rows, 0.1)
+        few = restored_at(model, case, table, rows, 0.1)
+        out["quality"][f"{kind} Q tenth"] = quality_at(case, few, dirty, rows, 0.1)
     if truth.codes.size:
         out["quality"][f"{kind} wrong before"] = float((dirty.codes != truth.codes).mean())
         out["quality"][f"{kind} wrong after"] = float((restored.codes != truth.codes).mean())

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 import goldseam.datasets as datasets
+from goldseam import Restorer
 from goldseam.corruption.protocols import nearly_constant, peer_protocol
 from goldseam.schema import Blocks, Schema
 from goldseam.tables import Table, learn_schema
@@ -86,8 +87,17 @@ def quality(case: Case, restored: Blocks, damaged: Blocks, rows: NDArray[np.bool
     return float(1.0 - after / before) if before > 0 else float("nan")
 
 
+def restored_at(model: Restorer, case: Case, table: pl.DataFrame, rows: NDArray[np.bool_], share: float) -> Blocks:
+    """Every row of a table as it is restored in one where such a share of the rows is damaged as `rows` are: under the levels of
+    its clean rows and as many of its damaged ones."""
+    many = int(round((~rows).sum() * share / (1.0 - share)))
+    few = np.sort(np.concatenate([np.flatnonzero(~rows), np.flatnonzero(rows)[:many]]))
+    levels = model.survey([table[few.tolist()]])
+    return case.blocks(model.restore(table, levels=levels).table)
+
+
 def quality_at(case: Case, restored: Blocks, damaged: Blocks, rows: NDArray[np.bool_], share: float) -> float:
-    """Q of a table in which such a share of the rows were damaged as `rows` are: each row is restored as it would be there."""
+    """Q of a table in which such a share of the rows were damaged as `rows` are, from rows `restored_at` that share."""
     after, before = _energy(case, restored), _energy(case, damaged)
     harm = (after[~rows] - before[~rows]).mean() * (1.0 - share) / share
     return float(1.0 - (after[rows].mean() + harm) / before[rows].mean())
