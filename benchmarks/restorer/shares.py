@@ -30,8 +30,8 @@ def main(quick: bool) -> None:
         means = {key: np.mean([row[key] for row in own]) for key in own[0] if key.startswith("Q")}
         rows.append({"set": "mean", "damaged_share": expected, **means})
     notes = (
-        "Q of numbers, clean rows counted, when half and a tenth of the rows are damaged as in P1. damaged_share: what the model was "
-        "told; auto: it looks at the table. Two splits."
+        "Q of numbers, clean rows counted, when half and a tenth of the rows are damaged as in P1. damaged_share: what the model "
+        "was told; auto: it looks at the table. Two splits."
     )
     write_results("restorer-shares", rows, title="Few damaged rows", notes=notes, quick=quick)
 

@@ -90,7 +90,7 @@ def quality(case: Case, restored: Blocks, damaged: Blocks, rows: NDArray[np.bool
 def restored_at(model: Restorer, case: Case, table: pl.DataFrame, rows: NDArray[np.bool_], share: float) -> Blocks:
     """Every row of a table as it is restored in one where such a share of the rows is damaged as `rows` are: under the levels of
     its clean rows and as many of its damaged ones."""
-    many = int(round((~rows).sum() * share / (1.0 - share)))
+    many = round((~rows).sum() * share / (1.0 - share))
     few = np.sort(np.concatenate([np.flatnonzero(~rows), np.flatnonzero(rows)[:many]]))
     levels = model.survey([table[few.tolist()]])
     return case.blocks(model.restore(table, levels=levels).table)

@@ -24,7 +24,7 @@ from goldseam.conditional.marginals import Floats, Ints
 from goldseam.evidence.gains import STEPS, Offer
 from goldseam.evidence.rehearsal import FAR, FLAT, WAYS
 
-__all__ = ["N_CLASSES", "boldest_offers", "boldness", "mixed", "open_share", "outlines", "row_classes"]
+__all__ = ["N_CLASSES", "OPEN", "boldest_offers", "boldness", "mixed", "open_share", "outlines", "row_classes"]
 
 MULTIPLES = (0.2, 1.0, 2.0, 4.0, 7.0, 10.0, 15.0)  # of the alarm rate: ends of the classes of p-values
 FLAGGED = 2  # so many of them are of flagged rows
@@ -32,7 +32,7 @@ NONE, UNSURE, NATURAL, LARGE = range(4)  # what a flagged row is offered
 N_CLASSES = 4 * FLAGGED + len(MULTIPLES) + 1 - FLAGGED
 LEAST = 0.5  # is added to the rehearsed rows of every class
 ROUNDS = 300
-OPEN = (1 + FLAT, 1 + FAR)  # outlines of ways whose values a column need not have; the first outline is of clean rows
+OPEN = (FLAT, FAR)  # ways whose values a column need not have
 MUCH = 0.05  # share of openly damaged rows from which repairs are as bold as in rehearsal
 
 
@@ -81,7 +81,7 @@ def open_share(known: Sequence[Floats], counts: Sequence[Ints]) -> float:
     """The share of openly damaged rows in a table (E-15) whose parts were judged by models with these outlines; `counts`: how
     often each class was met in each part."""
     shares = mixed(np.concatenate([one.T for one in known]), np.concatenate(counts))
-    return float(shares[list(OPEN)].sum())
+    return float(shares[1:][list(OPEN)].sum())
 
 
 def boldness(share: float | None) -> float:

@@ -16,7 +16,7 @@ from goldseam.evidence.calibration import Calibration, best_threshold
 from goldseam.evidence.doubt import as_many_as_clean, damage_probabilities, offset
 from goldseam.evidence.gains import CLIP, Lesson, Offer
 from goldseam.evidence.intervals import Changes, bounds, distances, fit_intervals, loss_class
-from goldseam.evidence.mixture import boldest_offers, outlines, row_classes
+from goldseam.evidence.mixture import OPEN, boldest_offers, outlines, row_classes
 from goldseam.evidence.model import Evidence
 from goldseam.evidence.rehearsal import FAR, FLAT, NOISE, OWN
 from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, hopeless, vague
@@ -164,9 +164,9 @@ def _lesson(model: Evidence, practice: Practice) -> Lesson:
 
 def _knowing_ways(model: Evidence, practice: Practice, seen: NDArray[np.bool_]) -> Evidence:
     """The same, able to tell how a table is damaged (`mixture`), and with a repairer for damage that hides: it learnt from clean
-    rows and from values of their own columns alone."""
+    rows, values of their own columns and small noise alone."""
     at, offer, hurt = model.layout.number_cells, _offer(model, practice), np.asarray(practice.changed.any(1))
-    hides = ~hurt | (practice.way == OWN)
+    hides = ~(hurt & np.isin(practice.way, OPEN))
     own = fit_repairer(offer, _lesson(model, practice), seen[:, at] & hides[:, None], len(practice.clean_odds))
     careful = replace(model.repairer, gains=own.gains, lent=own.lent, timid=own.timid)
     offered = boldest_offers(offer, np.where(seen[:, at], model.repairer.gain(offer), 0.0))

@@ -11,7 +11,7 @@
 | g / (1 - g) of both times the `odds` that a row is damaged: even in rehearsal, lower where few rows are | `Repairer.gain` |
 | one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
-| in a table whose damage hides g is one learnt from clean rows and hidden damage alone, or lies in between | `between` |
+| in a table whose damage hides g is one learnt from rows that are not openly damaged, or lies in between | `between` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: as far as rehearsal asks, and x itself where it may be right (`intervals`) | `Repairer.widths`, `Repairer.doubted` |
 | log odds that the likeliest other level is right rather than the one that stands (`switching`) | `Repairer.rivals` |
