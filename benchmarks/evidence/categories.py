@@ -154,7 +154,7 @@ def main(quick: bool) -> None:
         notes=f"Splits of P1: {', '.join(f'{name} {n}' for name, n in SPLITS.items())}; tested on {test:,} rows each. before, by "
         "the mask: share of wrong category cells. evidence: its rule, which learnt from the calibration rows alone. booster: one "
         f"per column, shown {train:,} rows of each kind of damage, with all that the evidence says and the row itself: further "
-        "rows of adult; of the other two copies of calibration rows and of half of the incoming rows, tested on copies of the other "
-        "half. In flagged rows: it learns from those and changes those alone; else it may change cells of all rows.",
+        "rows of adult; of the other two copies of calibration rows and of half of the incoming rows, tested on copies of the "
+        "other half. In flagged rows: it learns from those and changes those alone; else it may change cells of all rows.",
         quick=quick,
     )

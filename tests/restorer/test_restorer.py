@@ -26,7 +26,7 @@ from goldseam.errors import (
     ParameterError,
     SchemaError,
 )
-from goldseam.restorer import Restorer
+from goldseam.restorer import Levels, Restorer
 
 FAST: dict[str, Any] = {"method": ["conditional"], "audit": False, "random_state": 0}
 
@@ -631,3 +631,69 @@ def test_where_few_rows_are_damaged_the_same_is_flagged_and_less_of_what_is_rare
     moved = [np.abs(model.restore(clean).table - clean) for model in (even, few)]
     assert (moved[1] <= moved[0]).all()
     assert moved[1].sum() < 0.5 * moved[0].sum()
+
+
+def heavy_tails(n: int, seed: int) -> np.ndarray:
+    """Incomes with a heavy tail beside columns that hardly tell of them."""
+    rng = np.random.default_rng(seed)
+    return np.exp(0.8 * rng.normal(size=(n, 1)) + 0.8 * rng.normal(size=(n, 4)))
+
+
+@pytest.fixture(scope="module")
+def incomes() -> Restorer:
+    return Restorer(**FAST, denoise=False).fit(heavy_tails(600, 0))
+
+
+def test_a_table_tells_how_openly_it_is_damaged(incomes: Restorer) -> None:
+    """Values drawn from the columns themselves leave the rich alone; where values are drawn from anywhere, repairs are bold."""
+    clean, rng = heavy_tails(500, 1), np.random.default_rng(2)
+    hit = (rng.random(clean.shape) < 0.15) & (rng.random((500, 1)) < 0.5)
+    hidden, openly = clean.copy(), clean.copy()
+    hidden[hit] = rng.permuted(clean, axis=0)[hit]
+    openly[hit] = (rng.random(clean.shape) * clean.max(axis=0))[hit]
+    few, many = (incomes.restore(table) for table in (hidden, openly))
+    assert few.facts["levels"]["open_share"] < 0.03
+    assert many.facts["levels"]["open_share"] > 0.1
+    error = lambda table: ((table - clean) ** 2 / clean.var(axis=0)).sum()  # noqa: E731
+    assert error(few.table) <= 1.02 * error(hidden)
+    assert error(many.table) < 0.6 * error(openly)
+    told = clone_of(incomes, damaged_share=0.5)
+    assert told.restore(hidden).facts["levels"]["open_share"] is None
+    np.testing.assert_array_equal(few.row_p_values, told.restore(hidden).row_p_values)
+    np.testing.assert_array_equal(many.table, told.restore(openly).table)  # as bold as in rehearsal
+
+
+def clone_of(model: Restorer, **settings: Any) -> Restorer:
+    return Restorer(**{**model.get_params(), **settings}).fit(heavy_tails(600, 0))
+
+
+def test_few_rows_tell_nothing_of_their_table(incomes: Restorer) -> None:
+    few = heavy_tails(19, 3)
+    assert incomes.survey([few]).open_share is None
+    assert incomes.survey([np.concatenate([few, few])]).open_share is not None
+    np.testing.assert_array_equal(incomes.restore(few).table, incomes.transform(few))
+
+
+def test_a_survey_is_the_same_however_a_table_is_cut(incomes: Restorer) -> None:
+    table = heavy_tails(300, 4)
+    assert incomes.survey([table]) == incomes.survey([table[:70], table[70:71], table[71:]])
+
+
+def test_levels_with_an_impossible_share_are_refused(incomes: Restorer) -> None:
+    with pytest.raises(
+        ParameterError, match=r"levels must have a share of openly damaged rows between 0 and 1; got 1\.5"
+    ):
+        incomes.restore(heavy_tails(30, 5), levels=Levels(open_share=1.5))
+
+
+def test_without_a_reference_the_table_tells_too() -> None:
+    table = heavy_tails(300, 6)
+    result = Restorer(**FAST, reference="contaminated", denoise=False).fit_restore(table)
+    assert 0.0 <= result.facts["levels"]["open_share"] < 0.1
+
+
+def test_the_survey_of_openness_is_saved_with_the_model(incomes: Restorer, tmp_path: Path) -> None:
+    incomes.save(tmp_path / "incomes.seam")
+    again, table = gs.load(tmp_path / "incomes.seam"), heavy_tails(200, 7)
+    assert again.survey([table]) == incomes.survey([table])
+    np.testing.assert_array_equal(again.restore(table).table, incomes.restore(table).table)

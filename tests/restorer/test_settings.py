@@ -32,6 +32,7 @@ def restorer() -> Restorer:
             {"damaged_share": 0},
             r"damaged_share must lie strictly between 0 and 1; got 0\. Hint: 0\.1 is one row in ten",
         ),
+        ({"damaged_share": "few"}, r"damaged_share must be one of 'auto'; got 'few'\. Hint: check the spelling"),
         ({"method": None}, r"method must be 'auto' or a list of sources; got None\. Hint: 'auto', or a list"),
         ({"method": "conditional"}, "method .* got 'conditional'. Hint: 'auto', or a list"),
         ({"method": ["tree"]}, r"besides the tree; got \['tree'\]. Hint"),
