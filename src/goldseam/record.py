@@ -57,6 +57,7 @@ def facts_of(restorer: Any, levels: Levels, first_row: int, **more: Any) -> dict
             "call": repr(restorer),
             "model": restorer.fingerprint_,
             "seed": restorer.random_state if isinstance(restorer.random_state, int) else None,
+            "open_damage": levels.open_share,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": {"goldseam": __version__, "python": platform.python_version(), "numpy": np.__version__},
         },

@@ -11,6 +11,7 @@
 | `rehearsal` | damage for practice |
 | `repair`, `gains` | how far to move a cell, when to refuse (E5, E8.7) |
 | `intervals` | how far the interval of a changed number reaches (E-8 to E-10) |
+| `mixture` | how a table is damaged, and how bold its repairs are (E-15) |
 | `interface` | how further sources take part: experts and witnesses |
 | `practice` | what rehearsal teaches, and what a method is worth in it |
 | `selection` | which experts pay for their cost |

@@ -284,6 +284,7 @@ def _how(how: Mapping[str, Any], version: str) -> list[tuple[str, str, bool]]:
         ("Call", visible(how.get("call", ""), 4000), True),
         ("Seed", visible(how.get("seed", "")), False),
         ("Model", visible(how.get("model", ""), 200), True),
+        ("Openly damaged", words.openness(how.get("open_damage")), False),
         ("Versions", visible(", ".join(f"{name} {number}" for name, number in versions.items()), 1000), False),
         ("Made", visible(how.get("created", "")), False),
         ("Summary", f"version {version}", False),

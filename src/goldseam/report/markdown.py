@@ -156,6 +156,7 @@ def _how(how: Mapping[str, Any]) -> str:
         return ""
     versions = ", ".join(f"{name} {number}" for name, number in (how.get("versions") or {}).items())
     facts = {**{key: how.get(key) for key in ("call", "seed", "model", "created")}, "versions": versions}
+    facts["openly damaged"] = words.openness(how.get("open_damage"))
     return "## How it was made\n\n" + "\n".join(
         f"- {name}: {in_markdown(value, 4000)}" for name, value in facts.items() if value not in (None, "")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from goldseam.evidence.mixture import MUCH
 from goldseam.report.ledger import RowStory
 from goldseam.report.text import count, figure, p_value, rate, visible
 
@@ -17,6 +18,7 @@ __all__ = [
     "lead",
     "noise_level",
     "nothing_unseen",
+    "openness",
     "reason",
 ]
 
@@ -143,6 +145,22 @@ def noise_level(noise: Mapping[str, Any] | None) -> str:
         return status
     level = f"{rate(value)} flipped" if unit == "flip rate" else f"{figure(value, 3)} {visible(unit, 20)}".strip()
     return ", ".join(filter(None, [level, status]))
+
+
+def openness(share: Any) -> str:
+    """How many rows of the table are openly damaged, and what repairs made of it; "" where it was not looked for.
+
+    >>> openness(0.31)
+    'about 31\u202f% of the rows; repairs as bold as in rehearsal'
+    >>> openness(0.012)
+    'about 1.2\u202f% of the rows; repairs cautious, as for damage that hides'
+    >>> openness(None)
+    ''
+    """
+    if not isinstance(share, (int, float)):
+        return ""
+    bold = "as bold as in rehearsal" if share >= MUCH else "cautious, as for damage that hides"
+    return f"about {rate(round(share, 3))} of the rows; repairs {bold}"
 
 
 def kept(promise: Mapping[str, Any]) -> str:
