@@ -27,6 +27,8 @@ SETS: dict[str, Callable[[], datasets.Dataset]] = {
     "digits": datasets.load_digits,
     "pima": datasets.load_pima_diabetes,
     "ionosphere": datasets.load_ionosphere,
+    "australian": datasets.load_australian,
+    "waveform": lambda: datasets.load_ida_waveform("test"),
 }
 MOST_REFERENCE, MOST_INCOMING = 1500, 600
 
