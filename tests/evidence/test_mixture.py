@@ -117,6 +117,13 @@ def test_a_natural_value_beyond_the_range_stays_where_damage_hides_and_an_absurd
     assert between(gains_of(0.8), gains_of(0.8), offer, 1.0)[0, 0] > 0.0
 
 
+def test_a_slip_of_scale_goes_whatever_the_table_tells():
+    """A large step of a value beyond its range that is not natural: mended as boldly as ever; inside the range it is not."""
+    offer = offer_of(np.array([8.0, 8.0, 3.0]), beyond=np.array([1.0, 0.0, 1.0]), context=2.0)
+    moved = between(gains_of(0.8), gains_of(0.0), offer, 0.0)[:, 0]
+    assert moved.tolist() == [0.8, 0.0, 0.0]
+
+
 def test_boldness_rises_to_one():
     assert boldness(None) == 1.0
     assert boldness(0.0) == 0.0

@@ -36,6 +36,7 @@ from goldseam.evidence.gains import (
     NARROW,
     PRUDENCE,
     SLACK,
+    STEPS,
     Lesson,
     Offer,
     case_gains,
@@ -169,12 +170,16 @@ class Repairer:
 
 def between(bold: Repairer, careful: Repairer | None, offer: Offer, boldness: float) -> Floats:
     """How far to move when repairs are so bold (`mixture`): between g learnt from damage that hides and g learnt from all damage.
-    Damage that hides does not leave the range, so that values beyond it that may be natural are."""
+
+    Damage that hides does not leave the range. So of values beyond it those that may be natural stay, and the others, if they are off
+    by the largest size, go as far as ever: one slip of the decimal point in a thousand rows is a slip."""
     gains = bold.gain(offer)
     if careful is None or boldness >= 1.0:
         return gains
-    stays = offer.natural & (offer.beyond > 0.0) & ~offer.absurd
-    gains = boldness * gains + (1.0 - boldness) * np.where(stays, 0.0, careful.gain(offer))
+    beyond = offer.beyond > 0.0
+    slip = offer.absurd | (beyond & ~offer.natural & (offer.size == len(STEPS)))
+    hidden = np.where(beyond & offer.natural, 0.0, careful.gain(offer))
+    gains = np.where(slip, gains, boldness * gains + (1.0 - boldness) * hidden)
     return np.where(gains > ABSTAIN, gains, 0.0)
 
 
