@@ -171,8 +171,8 @@ class Repairer:
 def between(bold: Repairer, careful: Repairer | None, offer: Offer, boldness: float) -> Floats:
     """How far to move when repairs are so bold (`mixture`): between g learnt from damage that hides and g learnt from all damage.
 
-    Damage that hides does not leave the range. So of values beyond it those that may be natural stay, and the others, if they are off
-    by the largest size, go as far as ever: one slip of the decimal point in a thousand rows is a slip."""
+    Damage that hides does not leave the range. So of values beyond it those that may be natural stay, and the others, if they are
+    off by the largest size, go as far as ever: one slip of the decimal point in a thousand rows is a slip."""
     gains = bold.gain(offer)
     if careful is None or boldness >= 1.0:
         return gains
