@@ -87,7 +87,7 @@ def open_share(known: Sequence[Floats], counts: Sequence[Ints]) -> float:
 def boldness(share: float | None) -> float:
     """How bold repairs are, between those for damage that hides (0) and those for damage of all kinds (1).
 
-    >>> boldness(0.01), boldness(0.3), boldness(None)
-    (0.2, 1.0, 1.0)
+    >>> boldness(0.025), boldness(0.3), boldness(None)
+    (0.5, 1.0, 1.0)
     """
     return 1.0 if share is None else min(1.0, share / MUCH)
