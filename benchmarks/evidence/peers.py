@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.evidence.protocol import AIM, BEST_PEER, COLUMNS, KINDS, SETS, load_case, measure
+from benchmarks.evidence.protocol import SETS, beside_peers, load_case, mean_over_seeds, measure
 from benchmarks.harness import write_results
 from goldseam import datasets
 from goldseam.corruption.protocols import PEER_KINDS
 from goldseam.evidence import fit_evidence
 
 MORE_CATEGORIES = {"adult": datasets.load_adult}  # for its categories; no peer was measured on it
-SHOWN = (
-    "AUC",
-    "detection",
-    "false alarms",
-    "AP",
-    "F1",
-    "Q",
-    "Q all rows",
-    "category error before",
-    "category error",
-    "category error by the mask",
-    "coverage",
-)
 
 
 def measured(name: str, load, seeds: range, kinds=PEER_KINDS):  # type: ignore[no-untyped-def]
@@ -41,21 +28,13 @@ def measured(name: str, load, seeds: range, kinds=PEER_KINDS):  # type: ignore[n
             {kind: {k: round(float(v), 3) for k, v in r[-1].items()} for kind, r in results.items()},
             flush=True,
         )
-    return {
-        kind: {key: float(np.mean([one[key] for one in many])) for key in many[0]} for kind, many in results.items()
-    }
+    return mean_over_seeds(results)
 
 
 def main(quick: bool) -> None:
     seeds = range(1 if quick else 3)
     sets = ["wdbc", "credit-approval"] if quick else list(SETS)
-    found = {name: measured(name, SETS[name], seeds) for name in sets}
-    rows = [
-        {"set": name, "damage": kind, **found[name][kind], **{f"{c} peer": _peer(c, kind, name) for c in COLUMNS}}
-        for name in sets
-        for kind in PEER_KINDS
-    ]
-    rows += [_mean(found, kind, k) for k, kind in enumerate(KINDS)]
+    rows = beside_peers({name: measured(name, SETS[name], seeds) for name in sets})
     for name, load in {} if quick else MORE_CATEGORIES.items():
         extra = measured(name, load, seeds)
         rows += [{"set": name, "damage": kind, **extra[kind]} for kind in PEER_KINDS]
@@ -69,15 +48,3 @@ def main(quick: bool) -> None:
         "numbers, as the peers' are; the restorer moves whole numbers by whole steps.",
         quick=quick,
     )
-
-
-def _peer(column: str, kind: str, name: str) -> float | None:
-    best = BEST_PEER[column].get(kind)
-    return None if best is None else best[list(SETS).index(name)]
-
-
-def _mean(found, kind: str, k: int) -> dict[str, object]:  # type: ignore[no-untyped-def]
-    row: dict[str, object] = {"set": "mean", "damage": kind}
-    row |= {key: float(np.nanmean([found[name][kind][key] for name in found])) for key in SHOWN}
-    row |= {f"{c} peer": float(np.mean([_peer(c, kind, name) for name in found])) for c in COLUMNS}
-    return row | {f"{c} aim": AIM[c][k] for c in COLUMNS}

@@ -5,7 +5,7 @@
 | sets, near-constant columns dropped, complete rows | `load_case` |
 | reference half, calibration a fifth, incoming the rest | `goldseam.corruption.protocols.peer_split` |
 | five kinds of damage in half of the rows | `goldseam.corruption.protocols.peer_protocol` |
-| row AUC, detection, false alarms, cell AP, F1, Q | `measure` |
+| row AUC, detection, false alarms, cell AP, F1, Q | `metrics`, of a fitted evidence `measure` |
 | best peer per set and kind, three-seed means | `BEST_PEER` |
 """
 
@@ -124,31 +124,80 @@ def load_case(dataset: datasets.Dataset, seed: int) -> Case:
     return Case(schema, *blocks)
 
 
-def measure(case: Case, dirty: Blocks, cells: NDArray[np.bool_], model, n_jobs=None) -> dict[str, float]:  # type: ignore[no-untyped-def]
-    """The metrics of P1 for what a fitted `goldseam.evidence` finds and repairs, and what it would make of the true mask."""
-    found, repairs = model.repair(dirty, n_jobs, boldness(model.open_share(dirty, n_jobs)))
-    told = model.mend(model.rows(dirty), np.where(cells, 0.0, -np.inf))
-    hit = cells[:, model.layout.category_cells]
-    right = Blocks(dirty.numbers, np.where(hit, told.codes, dirty.codes).astype(np.int32))
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the incoming rows; cells are the modelled ones, in table order."""
+
+    row_scores: NDArray[np.float64]
+    flagged: NDArray[np.bool_]
+    cell_scores: NDArray[np.float64]
+    suspect: NDArray[np.bool_]
+    restored: Blocks
+
+
+def metrics(case: Case, dirty: Blocks, cells: NDArray[np.bool_], found: Outcome, told: Blocks) -> dict[str, float]:
+    """The metrics of P1; `told` are the codes that the true mask would give."""
     rows = cells.any(axis=1)
     sd = np.maximum(case.reference.numbers.std(axis=0), 1e-12)
     error = lambda blocks: (((blocks.numbers - case.incoming.numbers) / sd) ** 2).sum(axis=1)  # noqa: E731
-    before, after = error(dirty), error(repairs.blocks)
-    flags = found.suspect
+    before, after = error(dirty), error(found.restored)
     wrong = lambda blocks: (blocks.codes != case.incoming.codes).mean() if blocks.codes.size else np.nan  # noqa: E731
-    numbers = [cell for cell, i in enumerate(case.schema.modelled_positions) if i in case.schema.number_positions]
-    moved = repairs.changed[:, numbers] & cells[:, numbers]
-    inside = (repairs.low <= case.incoming.numbers) & (case.incoming.numbers <= repairs.high)
+    hit = cells[:, [c for c, i in enumerate(case.schema.modelled_positions) if i in case.schema.category_positions]]
+    right = Blocks(dirty.numbers, np.where(hit, told.codes, dirty.codes).astype(np.int32))
     return {
         "AUC": roc_auc_score(rows, found.row_scores),
         "detection": found.flagged[rows].mean(),
         "false alarms": found.flagged[~rows].mean(),
         "AP": average_precision_score(cells.ravel(), found.cell_scores.ravel()),
-        "F1": 2 * (flags & cells).sum() / max(1, flags.sum() + cells.sum()),
+        "F1": 2 * (found.suspect & cells).sum() / max(1, found.suspect.sum() + cells.sum()),
         "Q": 1 - after[rows].sum() / before[rows].sum(),
         "Q all rows": 1 - after.sum() / before.sum(),
         "category error before": wrong(dirty),
-        "category error": wrong(repairs.blocks),
+        "category error": wrong(found.restored),
         "category error by the mask": wrong(right),
+    }
+
+
+def measure(case: Case, dirty: Blocks, cells: NDArray[np.bool_], model, n_jobs=None) -> dict[str, float]:  # type: ignore[no-untyped-def]
+    """The metrics of P1 for what a fitted `goldseam.evidence` finds and repairs, and what it would make of the true mask."""
+    found, repairs = model.repair(dirty, n_jobs, boldness(model.openness(dirty, n_jobs)))
+    told = model.mend(model.rows(dirty), np.where(cells, 0.0, -np.inf))
+    outcome = Outcome(found.row_scores, found.flagged, found.cell_scores, found.suspect, repairs.blocks)
+    moved = (repairs.changed & cells)[:, model.layout.number_cells]
+    inside = (repairs.low <= case.incoming.numbers) & (case.incoming.numbers <= repairs.high)
+    return {
+        **metrics(case, dirty, cells, outcome, Blocks(told.values, told.codes)),
         "coverage": inside[moved].mean() if moved.any() else np.nan,
     }
+
+
+def mean_over_seeds(results: Mapping[str, list[dict[str, float]]]) -> dict[str, dict[str, float]]:
+    """Mean metrics per kind of damage."""
+    return {
+        kind: {key: float(np.mean([one[key] for one in many])) for key in many[0]} for kind, many in results.items()
+    }
+
+
+def beside_peers(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[dict[str, object]]:
+    """A row per set and kind of damage with the best peer's figures, then the means over sets with the aims as well."""
+    rows: list[dict[str, object]] = [
+        {"set": name, "damage": kind, **found[name][kind], **_peers(kind, [name])}
+        for name in found
+        for kind in PEER_KINDS
+    ]
+    for k, kind in enumerate(KINDS):
+        mean = {
+            key: float(np.nanmean([one[kind][key] for one in found.values()]))
+            for key in next(iter(found.values()))[kind]
+        }
+        aims = {f"{c} aim": AIM[c][k] for c in COLUMNS}
+        rows.append({"set": "mean", "damage": kind, **mean, **_peers(kind, list(found)), **aims})
+    return rows
+
+
+def _peers(kind: str, names: list[str]) -> dict[str, float]:
+    """The figures of the best peer of each set (P3), on the mean of some sets; none for noise."""
+    if kind not in KINDS:
+        return {}
+    at = [list(SETS).index(name) for name in names]
+    return {f"{column} peer": float(np.mean([BEST_PEER[column][kind][i] for i in at])) for column in COLUMNS}

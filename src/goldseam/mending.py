@@ -21,7 +21,7 @@ from goldseam.denoising import Damaged, Denoiser, TableNoise, damaged_rows
 from goldseam.discovery import FineCells
 from goldseam.errors import ModelFileError, ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
-from goldseam.evidence.mixture import boldness
+from goldseam.evidence.mixture import UNKNOWN, Boldness, Openness, boldness
 from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
 from goldseam.model_checks import check_indices
 from goldseam.outside import Outside
@@ -49,17 +49,25 @@ ACTIONS: Final = ("repair", "flag", "quarantine")
 
 @dataclass(frozen=True)
 class Levels:
-    """What belongs to a table as a whole: the p-value up to which cells are suspect (FDR), its noise, and the share of its rows
-    that are openly damaged (`evidence.mixture`; None: not surveyed)."""
+    """What belongs to a table as a whole: the p-value up to which cells are suspect (FDR), its noise, and the shares of its rows,
+    noisy ones apart, that are openly damaged and that are far off (`evidence.mixture`; None: not surveyed)."""
 
     cell_p_value: float | None = None
     noise: TableNoise | None = None
     open_share: float | None = None
+    far_share: float | None = None
 
     @property
     def noisy(self) -> bool:
         """Whether observed cells are to be denoised."""
         return self.noise is not None and self.noise.acts
+
+    @property
+    def boldness(self) -> Boldness:
+        """How bold repairs of its rows are."""
+        if self.open_share is None or self.far_share is None:
+            return UNKNOWN
+        return boldness(Openness(self.open_share, self.far_share))
 
 
 ALL_QUIET: Final = Levels()
@@ -287,16 +295,30 @@ class Mender:
         by_cell = levels.cell_p_value is not None
         found, repairs = self._judged(blocks, levels)
         loud = np.zeros(len(blocks), dtype=bool)
-        if noisy is not None and self.denoiser is not None and levels.noise is not None:
-            besides = noisy.findings(noisy.rows(_without_unseen(blocks)))
-            besides = replace(besides, suspect=self._doubted(besides, blocks, levels.noise.damaged_p_value))
-            damaged = Damaged(self.hidden(found), besides.suspect[:, self.evidence.layout.number_cells])
-            level = self.denoiser.levels_of_rows(blocks, damaged, levels.noise)
+        if noisy is not None and levels.noise is not None:
+            besides, damaged, level = self._listened(blocks, found, levels.noise, noisy)
             loud = level > 0
             rows = np.flatnonzero(loud)
             denoised = self._denoised(blocks.take(rows), level[rows], levels.noise, damaged.noisy[rows])
             found, repairs = _patched(found, besides.take(rows), rows), _patched(repairs, denoised, rows)
         return self._decided(blocks, found, repairs, loud, by_cell=by_cell)
+
+    def _listened(
+        self, blocks: Blocks, found: Findings, noise: TableNoise, noisy: Evidence
+    ) -> tuple[Findings, Damaged, Ints]:
+        """What the evidence for `noisy` rows finds, which numbers are damaged besides, and the level of each row's noise."""
+        assert self.denoiser is not None
+        besides = noisy.findings(noisy.rows(_without_unseen(blocks)))
+        besides = replace(besides, suspect=self._doubted(besides, blocks, noise.damaged_p_value))
+        damaged = Damaged(self.hidden(found), besides.suspect[:, self.evidence.layout.number_cells])
+        return besides, damaged, self.denoiser.levels_of_rows(blocks, damaged, noise)
+
+    def without_noisy(self, blocks: Blocks, noise: TableNoise | None, n_jobs: int | None) -> Blocks:
+        """The rows of a table with this noise that do not have it."""
+        if noise is None or not noise.acts:
+            return blocks
+        found = self.evidence.judge(blocks, n_jobs)
+        return blocks.take(np.flatnonzero(self._listened(blocks, found, noise, self.noisy_evidence(noise))[2] == 0))
 
     def _judged(self, blocks: Blocks, levels: Levels) -> tuple[Findings, Repairs]:
         evidence, cell_p_value = self.evidence, levels.cell_p_value
@@ -307,7 +329,7 @@ class Mender:
             suspect = (p_values <= cell_p_value) & ~rows.missing
             flagged = np.asarray(suspect.any(axis=1))
             found = replace(found, cell_p_values=p_values, suspect=suspect, flagged=flagged)
-        repairs = self._in_whole_steps(blocks, evidence.repairs(blocks, rows, found, boldness(levels.open_share)))
+        repairs = self._in_whole_steps(blocks, evidence.repairs(blocks, rows, found, levels.boldness))
         if cell_p_value is None:
             found = found.suspecting(repairs.wrong)
         return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)

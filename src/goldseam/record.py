@@ -43,7 +43,11 @@ def facts_of(restorer: Any, levels: Levels, first_row: int, **more: Any) -> dict
     noise = {} if levels.noise is None else levels.noise.described(restorer.schema_)
     return {
         "promises": [dict(one) for one in restorer.audit_.promises],
-        "levels": {"cell_p_value": levels.cell_p_value, "open_share": levels.open_share},
+        "levels": {
+            "cell_p_value": levels.cell_p_value,
+            "open_share": levels.open_share,
+            "far_share": levels.far_share,
+        },
         "noise": noise,
         "audit": restorer.audit_.to_dict(),
         "reference": {

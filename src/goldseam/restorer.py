@@ -116,9 +116,10 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
     damaged_share : "auto" or float, default "auto"
         "auto" lets `restore` and `survey` look how a table is damaged. Where hardly any rows are openly damaged (values from
         anywhere, slips of scale), repairs are those that pay where damage hides and rows were flagged by mistake; from one row
-        in twenty on they are as bold as pays in rehearsal, where half of the rows are hurt in many ways. A number is the share
-        of the rows to come that are expected to be damaged: tables are not looked at, and where few are, unsure repairs are
-        shortened by the root of these odds. The rows that are flagged do not depend on it.
+        in twenty on they are as bold as pays in rehearsal, where half of the rows are hurt in many ways. Values beyond the range
+        that a column may have by nature are moved in full where one row in ten is off by such slips. A number is the share of the
+        rows to come that are expected to be damaged: tables are not looked at, repairs are half as bold, and where few rows are
+        damaged, unsure repairs are shortened by the root of these odds. The rows that are flagged do not depend on it.
     n_jobs, random_state
         As in scikit-learn. Results do not depend on `n_jobs`.
     verbose : int, default 0
@@ -392,7 +393,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
 
     def restore_stream(self, tables: Iterable[Any], *, levels: Levels | None = None) -> Iterator[Restoration]:
         """Restore a table that comes in batches. Noise, open damage, FDR thresholds need `levels` from a first pass (`survey`);
-        without them no row is denoised, unless noise was given, and repairs are as bold as in rehearsal."""
+        without them no row is denoised, unless noise was given, and repairs are half as bold."""
         check_is_fitted(self)
         if levels is None and self.error_control == "fdr":
             raise ParameterError(
@@ -526,6 +527,18 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         """Log odds that a row is clean; higher is more normal."""
         check_is_fitted(self)
         return -self.mender_.evidence.judge(new_blocks(self, X, self.schema_)[1], self.n_jobs).row_scores
+
+    def cell_scores(self, X: Any) -> Floats:
+        """Log odds that each cell is damaged, all sources together, (rows, columns of the reference); higher is worse.
+
+        NaN where nothing was observed, and in columns that are not modelled. These are ranks of cells before any decision; what a
+        restore does about them is in its seam.
+        """
+        check_is_fitted(self)
+        scores = self.mender_.evidence.judge(new_blocks(self, X, self.schema_)[1], self.n_jobs).cell_scores
+        out = np.full((len(scores), len(self.schema_.columns)), np.nan)
+        out[:, list(self.schema_.modelled_positions)] = np.where(np.isfinite(scores), scores, np.nan)
+        return out
 
     def decision_function(self, X: Any) -> Floats:
         """`score_samples` less `offset_`: below zero is flagged."""

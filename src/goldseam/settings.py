@@ -117,8 +117,9 @@ def check_levels(levels: Any, restorer: Any) -> Levels:
     if levels.noise is not None and (levels.noise.sigma.size, levels.noise.flip.size) != own:
         got = levels.noise.sigma.size, levels.noise.flip.size
         _refuse("levels", f"must tell the noise of {own[0]} numbers and {own[1]} categories", got, hint)
-    if levels.open_share is not None and not 0.0 <= levels.open_share <= 1.0:
-        _refuse("levels", "must have a share of openly damaged rows between 0 and 1", levels.open_share, hint)
+    for what, share in (("openly damaged", levels.open_share), ("far", levels.far_share)):
+        if share is not None and not 0.0 <= share <= 1.0:
+            _refuse("levels", f"must have a share of {what} rows between 0 and 1", share, hint)
     return levels
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from goldseam.denoising import LEAST_SURVEYED, Damaged, TableNoise, given_noise, surveyed_rows
 from goldseam.discovery import benjamini_hochberg, count_p_values
-from goldseam.evidence.mixture import open_share
+from goldseam.evidence.mixture import Openness, openness
 from goldseam.mending import Levels, Mender
 from goldseam.sampling import RowSample
 from goldseam.schema import Blocks
@@ -50,9 +50,8 @@ class Survey:
         if self.by_cell and found is not None and found.acts and sample.rows is not None:
             counts = self._counted(sample.rows, found)
         threshold = benjamini_hochberg(counts, self.rate) if self.by_cell else None
-        quiet = found is None or not found.acts
-        share = self._open_share([self], [sample.rows]) if quiet and whole and sample.rows is not None else None
-        return Levels(threshold, found, share)
+        openly = self._openness([self], [sample.rows], [found]) if whole and sample.rows is not None else None
+        return Levels(threshold, found, *(openly or ()))
 
     def of_folds(self, folds: Sequence[Survey], parts: Sequence[Blocks], table: Blocks) -> tuple[Levels, list[Levels]]:
         """The levels of a table whose parts are judged by models of their own, and the same in the terms of each model.
@@ -67,21 +66,30 @@ class Survey:
         if self.by_cell:
             counts = [fold._counted(part, one) for fold, part, one in zip(folds, parts, noises, strict=True)]
             threshold = benjamini_hochberg(np.sum(counts, axis=0), self.rate)
-        quiet = noise is None or not noise.acts
-        share = self._open_share(folds, parts) if quiet else None
-        return Levels(threshold, noise, share), [Levels(threshold, one, share) for one in noises]
+        openly = self._openness(folds, parts, noises) or ()
+        return Levels(threshold, noise, *openly), [Levels(threshold, one, *openly) for one in noises]
 
     @property
     def _adapts(self) -> bool:
         return self.adapts and self.mender.evidence.knows_ways
 
-    def _open_share(self, folds: Sequence[Survey], parts: Sequence[Blocks]) -> float | None:
-        """The share of openly damaged rows of a table whose parts are judged by models of their own; None where rows are few."""
-        if not all(fold._adapts for fold in folds) or sum(map(len, parts)) < LEAST_SURVEYED:
+    def _openness(
+        self, folds: Sequence[Survey], parts: Sequence[Blocks], noises: Sequence[TableNoise | None]
+    ) -> Openness | None:
+        """How openly a table is damaged whose parts are judged by models of their own, noisy rows apart; None where the others
+        are few."""
+        if not all(fold._adapts for fold in folds):
             return None
-        models = [fold.mender.evidence for fold in folds]
-        counts = [model.class_counts(part, self.n_jobs) for model, part in zip(models, parts, strict=True)]
-        return open_share([model.outlines for model in models], counts)
+        menders = [fold.mender for fold in folds]
+        asked = [
+            mender.without_noisy(part, noise, self.n_jobs)
+            for mender, part, noise in zip(menders, parts, noises, strict=True)
+        ]
+        if sum(map(len, asked)) < LEAST_SURVEYED:
+            return None
+        models = [mender.evidence for mender in menders]
+        counts = [model.class_counts(part, self.n_jobs) for model, part in zip(models, asked, strict=True)]
+        return openness([model.outlines for model in models], counts)
 
     def _counted(self, blocks: Blocks, noise: TableNoise | None) -> NDArray[np.int64]:
         """How many observed cells have which p-value."""

@@ -10,16 +10,20 @@ import pytest
 from goldseam.errors import ModelFileError
 from goldseam.evidence.gains import N_CASES, Offer
 from goldseam.evidence.mixture import (
+    FEW,
     LARGE,
     MUCH,
     N_CLASSES,
     NATURAL,
     NONE,
+    UNKNOWN,
     UNSURE,
+    Boldness,
+    Openness,
     boldest_offers,
     boldness,
     mixed,
-    open_share,
+    openness,
     outlines,
     row_classes,
 )
@@ -29,10 +33,10 @@ from goldseam.evidence.repair import ABSTAIN, Repairer, between
 KNOTS = np.linspace(-6.0, 14.0, 81)
 
 
-def offer_of(step, *, natural=False, context=-3.0, width=0.6, beyond=0.0, absurd=False, scores=1.0):
+def offer_of(step, *, natural=False, context=-3.0, width=0.6, beyond=0.0, absurd=False, scores=1.0, heavy=False):
     """One cell per row."""
     fill = lambda value: np.broadcast_to(np.asarray(value), np.shape(step)).reshape(-1, 1)  # noqa: E731
-    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond, absurd)))
+    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond, absurd, heavy)))
 
 
 def test_a_flagged_row_is_classed_by_its_boldest_offer():
@@ -90,45 +94,64 @@ def test_open_damage_is_told_from_damage_that_hides(rng):
     count = lambda rows: np.bincount(classes[rows], minlength=N_CLASSES)  # noqa: E731
     hidden = count(~hurt | (way == OWN) | (way == NOISE))
     openly = count(~hurt | (way == FLAT))
-    assert open_share([known], [hidden]) < 0.01
+    assert openness([known], [hidden]).open < 0.01
     true = (hurt & (way == FLAT)).sum() / (~hurt | (way == FLAT)).sum()
-    assert open_share([known], [openly]) == pytest.approx(true, abs=0.02)
+    assert openness([known], [openly]).open == pytest.approx(true, abs=0.02)
     halves = [count(np.arange(hurt.size) % 2 == k) for k in range(2)]
-    assert open_share([known, known], halves) == pytest.approx(open_share([known], [halves[0] + halves[1]]))
+    assert openness([known, known], halves) == pytest.approx(openness([known], [halves[0] + halves[1]]))
+
+
+def test_a_few_odd_rows_prove_nothing():
+    """Far rows are of a class of their own: of 100 rows as many are proven to be far as are of that class, less a few."""
+    known = np.full((5, N_CLASSES), 1e-9)
+    known[np.arange(5), np.where(np.arange(5) == 1 + FAR, 0, 1 + np.arange(5))] = 1.0
+    for met in (0, 1, 2, 3, 10):
+        counts = np.bincount(np.arange(100) >= met, minlength=N_CLASSES)
+        assert tuple(openness([known], [counts])) == pytest.approx((max(0.0, met - FEW) / 100,) * 2, abs=1e-4)
 
 
 def gains_of(level):
     return Repairer(KNOTS, np.full((N_CASES, KNOTS.size), level), np.inf, np.empty(0))
 
 
+HIDDEN, OPEN, FAR_OFF = Boldness(0.0, 0.0), Boldness(1.0, 0.0), Boldness(1.0, 1.0)
+
+
 def test_gains_lie_between_those_of_both_repairers():
     offer = offer_of(np.array([3.0, 3.0]), context=2.0)
     bold, careful = gains_of(0.8), gains_of(0.2)
-    assert between(bold, careful, offer, 1.0) == pytest.approx(0.8)
-    assert between(bold, careful, offer, 0.5) == pytest.approx(0.5)
-    assert between(bold, careful, offer, 0.0) == pytest.approx(0.2)
-    assert between(bold, None, offer, 0.0) == pytest.approx(0.8)
-    assert (between(bold, gains_of(0.5 * ABSTAIN), offer, 0.0) == 0.0).all()
+    assert between(bold, careful, offer, OPEN) == pytest.approx(0.8)
+    assert between(bold, careful, offer, UNKNOWN) == pytest.approx(0.5)
+    assert between(bold, careful, offer, HIDDEN) == pytest.approx(0.2)
+    assert between(bold, None, offer, HIDDEN) == pytest.approx(0.8)
+    assert (between(bold, gains_of(0.5 * ABSTAIN), offer, HIDDEN) == 0.0).all()
 
 
-def test_a_natural_value_beyond_the_range_stays_where_damage_hides_and_an_absurd_one_goes():
-    offer = offer_of(np.full(2, 8.0), natural=True, beyond=1.0, absurd=np.array([False, True]))
-    assert between(gains_of(0.8), gains_of(0.8), offer, 0.0)[:, 0].tolist() == [0.0, 1.0]
-    assert between(gains_of(0.8), gains_of(0.8), offer, 1.0)[0, 0] > 0.0
+def test_a_natural_value_beyond_the_range_waits_for_slips_of_scale_and_an_absurd_one_goes():
+    offer = offer_of(np.full(2, 8.0), natural=True, heavy=True, beyond=1.0, absurd=np.array([False, True]))
+    bold = replace(gains_of(0.8), outside=np.full(5, 0.9))
+    moved = lambda how: between(bold, gains_of(0.8), offer, how)[:, 0].tolist()  # noqa: E731
+    assert moved(HIDDEN) == [0.0, 1.0]
+    assert moved(OPEN) == [0.35, 1.0]
+    assert moved(FAR_OFF) == [0.9, 1.0]
+    assert moved(Boldness(1.0, 0.5)) == pytest.approx([0.5 * 0.9 + 0.5 * 0.35, 1.0])
 
 
-def test_a_slip_of_scale_goes_whatever_the_table_tells():
+def test_a_slip_of_scale_goes_whatever_the_table_tells_unless_its_column_is_heavy_there():
     """A large step of a value beyond its range that is not natural: mended as boldly as ever; inside the range it is not."""
     offer = offer_of(np.array([8.0, 8.0, 3.0]), beyond=np.array([1.0, 0.0, 1.0]), context=2.0)
-    moved = between(gains_of(0.8), gains_of(0.0), offer, 0.0)[:, 0]
-    assert moved.tolist() == [0.8, 0.0, 0.0]
+    assert between(gains_of(0.8), gains_of(0.0), offer, HIDDEN)[:, 0].tolist() == [0.8, 0.0, 0.0]
+    heavy = replace(offer, heavy=np.ones((3, 1), dtype=bool))
+    assert between(gains_of(0.8), gains_of(0.0), heavy, HIDDEN)[:, 0].tolist() == [0.0, 0.0, 0.0]
+    assert between(gains_of(0.8), gains_of(0.0), heavy, OPEN)[:, 0].tolist() == [0.35, 0.8, 0.8]
+    assert between(gains_of(0.8), gains_of(0.0), heavy, FAR_OFF)[:, 0].tolist() == [0.8, 0.8, 0.8]
 
 
 def test_boldness_rises_to_one():
-    assert boldness(None) == 1.0
-    assert boldness(0.0) == 0.0
-    assert boldness(0.5 * MUCH) == 0.5
-    assert boldness(1.0) == 1.0
+    assert boldness(None) == UNKNOWN
+    assert boldness(Openness(0.0, 0.0)) == (0.0, 0.0)
+    assert boldness(Openness(0.5 * MUCH[0], 0.25 * MUCH[1])) == (0.5, 0.25)
+    assert boldness(Openness(1.0, 0.5)) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("bad", [np.ones((4, N_CLASSES)), np.ones((5, N_CLASSES - 1)), np.zeros((5, N_CLASSES))])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from goldseam.errors import CalibrationWarning, InputError, ParameterError
 from goldseam.evidence import CellPrediction, CellSource, Prior, fit_evidence
+from goldseam.evidence.mixture import UNKNOWN
 from goldseam.evidence.repair import RARE
 from goldseam.schema import MISSING, UNSEEN, Blocks, Column, Kind, Schema
 
@@ -159,7 +160,7 @@ def test_rows_that_need_no_repair_are_not_missed(model, rng):
     found = model.findings(rows)
     scores = np.where(found.flagged[:, None], found.cell_scores, -np.inf)
     all_told = model.all_told(rows, np.arange(200))
-    everything = model._moved(dirty, rows.missing, found, model.mend(rows, scores), all_told, 1.0)
+    everything = model._moved(dirty, rows.missing, found, model.mend(rows, scores), all_told, UNKNOWN)
     assert same(model.repairs(dirty, rows, found), everything)
     assert 0 < everything.changed.any(1).sum() < 200
 

@@ -10,8 +10,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from goldseam.errors import ModelFileError
 from goldseam.evidence.calibration import best_threshold, conformal_p_values
-from goldseam.evidence.gains import N_CASES, Lesson, Offer, curve, isotonic, lenders, rehearsed_quality
-from goldseam.evidence.repair import TIMID, Repairer, fit_repairer, fit_switch, rivals
+from goldseam.evidence.gains import N_CASES, Lesson, Offer, curve, gains_by_size, isotonic, lenders, rehearsed_quality
+from goldseam.evidence.repair import LONE, TIMID, Repairer, fit_careful, fit_repairer, fit_switch, rivals
 
 
 def test_isotonic_equals_scikit_learn(rng):
@@ -33,7 +33,7 @@ def test_gains_rise_in_a_straight_line_between_scores_that_were_seen():
 def offers(scores, step, width=0.6, natural=False, beyond=0.0, context=-3.0, absurd=False):
     """One cell per row, so that no row is taken for a noisy one."""
     fill = lambda value: np.broadcast_to(np.asarray(value), np.shape(scores)).reshape(-1, 1)  # noqa: E731
-    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond, absurd)))
+    return Offer(*(fill(part) for part in (scores, context, step, width, natural, beyond, absurd, natural)))
 
 
 def lesson(wanted, hard=None):
@@ -44,7 +44,12 @@ def lesson(wanted, hard=None):
 
 def learnt(scores, step, wanted, n_rows=10_000, **more):
     offer = offers(scores, step, **more)
-    return fit_repairer(offer, lesson(wanted), np.ones(offer.step.shape, dtype=bool), n_rows)
+    return fit_repairer(offer, wanted.reshape(-1, 1), np.ones(offer.step.shape, dtype=bool), n_rows)
+
+
+def careful(scores, step, wanted, n_rows=10_000, **more):
+    offer = offers(scores, step, **more)
+    return fit_careful(offer, lesson(wanted), np.ones(offer.step.shape, dtype=bool), n_rows)
 
 
 def test_gain_is_the_share_of_steps_that_were_right(rng):
@@ -67,8 +72,8 @@ def test_steps_are_shortened_until_hidden_damage_is_not_made_worse(rng):
     offer = offers(np.full(n, 3.0), step)
     use = np.ones((n, 1), dtype=bool)
     hidden = Lesson(wanted, np.zeros(n, dtype=bool), ~loud[None])
-    timid = fit_repairer(offer, hidden, use, 10_000).gain(offer)
-    bold = fit_repairer(offer, Lesson(wanted, hidden.clean, loud[None]), use, 10_000).gain(offer)
+    timid = fit_careful(offer, hidden, use, 10_000).gain(offer)
+    bold = fit_repairer(offer, wanted, use, 10_000).gain(offer)
     assert bold.max() > 0.3
     assert rehearsed_quality(timid, offer, hidden, 10_000) >= -0.02
     assert rehearsed_quality(bold, offer, hidden, 10_000) < -0.02
@@ -81,10 +86,10 @@ def test_quality_by_hand():
     assert rehearsed_quality(np.full((2, 1), 0.5), offer, taught, 9) == pytest.approx((3.0 - 1.0) / 4.0)
 
 
-def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
+def test_where_damage_hides_a_natural_value_is_moved_only_in_company_or_from_far(rng):
     n = 3000
     step = rng.choice((2.0, 3.0, 5.0, 9.0), n)
-    repairer = learnt(np.full(n, 2.0), step, step, natural=True)
+    repairer = careful(np.full(n, 2.0), step, step, natural=True)
     sizes = np.array([2.0, 3.0, 5.0, 9.0])
     gain = lambda **more: repairer.gain(offers(np.full(4, 2.0), sizes, natural=True, **more))[:, 0]  # noqa: E731
     assert gain(context=-3.0) == pytest.approx([0.0, 0.2, 0.4, 0.85], abs=0.01)
@@ -98,11 +103,37 @@ def test_a_natural_value_is_moved_only_in_company_or_from_far(rng):
     assert repairer.gain(expected).max() == 0.0
 
 
+def test_a_natural_value_is_moved_as_rehearsal_says(rng):
+    """Alone or not; beyond the range by the size of its step: there half of the steps of 5 were right, all of 9."""
+    n = 400
+    step = np.repeat((3.0, 5.0, 9.0), (5, n, n))
+    right = np.repeat((True, False, True, True), (5, n // 2, n // 2, n))
+    repairer = learnt(np.full(step.size, 2.0), step, np.where(right, step, 0.0), natural=True, beyond=1.0)
+    assert repairer.outside == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.0], abs=0.01)
+    gain = lambda score, size, **more: repairer.gain(offers(np.array([score]), size, natural=True, **more))[0, 0]  # noqa: E731
+    assert gain(9.0, 5.0, beyond=0.1) == gain(-2.0, 5.0, beyond=0.1) == repairer.outside[3]
+    inside = learnt(np.full(n, 2.0), np.full(n, 3.0), np.full(n, 3.0), natural=True)
+    alone, together = (inside.gain(offers(np.array([2.0]), 3.0, natural=True, context=c))[0, 0] for c in (-3.0, 0.0))
+    assert alone == together > 0.9
+
+
+def test_gains_by_size_by_hand():
+    """Steps of 2 and 3 in one class: (4 + 0) / (4 + 9) of the squares were wanted; what was seen too seldom is 0."""
+    step = np.repeat((2.0, 3.0, 9.0), (10, 10, 9))
+    offer = offers(np.zeros(29), step)
+    wanted = np.where(step == 3.0, 0.0, step)[:, None]
+    assert gains_by_size(offer, wanted, step[:, None] < 2.5).tolist() == [0.0, 1.0, 0.0, 0.0, 0.0]
+    both = gains_by_size(
+        replace(offer, step=np.where(step == 2.0, 2.6, step)[:, None]), wanted, np.ones((29, 1), dtype=bool)
+    )
+    assert both == pytest.approx([0.0, 0.0, (2.0 / 2.6) * 2.6**2 / (2.6**2 + 9.0), 0.0, 0.0])
+
+
 def test_a_row_whose_suspects_are_all_a_little_off_is_noisy():
     step = np.array([[0.5, 0.8, 0.4, 0.1], [0.5, 5.0, 0.4, 0.1], [0.5, 0.8, 0.4, 0.1]])
     scores = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
     nothing = np.zeros(step.shape)
-    offer = Offer(scores, nothing, step, nothing, nothing > 1, nothing, nothing > 1)
+    offer = Offer(scores, nothing, step, nothing, nothing > 1, nothing, nothing > 1, nothing > 1)
     assert offer.noisy[:, 0].tolist() == [True, False, False]
 
 
@@ -171,15 +202,15 @@ def test_where_damage_that_hides_is_mended_well_there_is_no_need_to_be_timid(sha
     wanted = np.where(loud | right, 3.0, 0.0)[:, None]
     offer, use = offers(np.where(loud, 6.0, np.where(right, 3.0, -6.0)), step), np.ones((n, 1), dtype=bool)
     taught = Lesson(wanted, np.zeros(n, dtype=bool), np.stack([~loud, np.zeros(n, dtype=bool)]))
-    assert fit_repairer(offer, taught, use, 100).timid == pytest.approx(1.0 if share else TIMID, abs=0.01)
-    assert fit_repairer(offer, taught, use, 10_000).timid > 0.98  # nor where rehearsal has seen many rows
+    assert fit_careful(offer, taught, use, 100).timid == pytest.approx(1.0 if share else TIMID, abs=0.01)
+    assert fit_careful(offer, taught, use, 10_000).timid > 0.98  # nor where rehearsal has seen many rows
 
 
 @pytest.mark.parametrize("odds", [1.0 / 9.0, 1.0, 3.0])
 def test_where_few_rows_are_damaged_unsure_steps_of_lone_values_are_shortened_by_the_odds(odds):
     """A natural giant that stands alone is moved by .85 at even odds; in company, or absurd, it makes no difference."""
     scores, step = np.full(500, 3.0), np.full(500, 9.0)
-    repairer = replace(learnt(scores, step, step, natural=True), odds=odds)
+    repairer = replace(learnt(scores, step, step, natural=True), odds=odds, lone=np.array(LONE))
     alone, together = (offers(scores[:1], 9.0, natural=True, context=context) for context in (-3.0, 0.0))
     assert repairer.gain(alone)[0, 0] == pytest.approx(odds * 0.85 / (odds * 0.85 + 0.15))
     assert repairer.gain(together)[0, 0] == replace(repairer, odds=1.0).gain(together)[0, 0]
@@ -199,6 +230,14 @@ def test_the_share_of_unsure_steps_of_a_model_file_is_a_share(rng, share):
     repairer = replace(learnt(rng.normal(size=100), np.ones(100), np.ones(100)), timid=share)
     with pytest.raises(ModelFileError, match="unsure steps must lie between 0 and 1; got"):
         repairer.check_state()
+
+
+@pytest.mark.parametrize("shares", [np.ones(4), np.full(5, 1.5), np.array([0.0, 0.0, -0.1, 0.0, 0.0])])
+def test_natural_values_of_a_model_file_move_by_shares(rng, shares):
+    repairer = learnt(rng.normal(size=100), np.ones(100), np.ones(100))
+    for name in ("lone", "outside"):
+        with pytest.raises(ModelFileError, match=r"natural values by 5 shares between 0 and 1; got \["):
+            replace(repairer, **{name: shares}).check_state()
 
 
 def test_gains_of_a_model_file_have_a_row_per_case(rng):

@@ -6,7 +6,7 @@
 | a case that was seldom seen borrows cells of smaller steps, then of wider predictions | `lenders`, `case_gains` |
 | Q of damage that hides best (few cells, from their own columns; noise), clean rows counted | `rehearsed_quality` |
 | g n / (n + DOUBT) for n calibration rows | `shortened` |
-| the largest prudence f for which f g keeps that Q above LEAST_QUALITY | `shortened`, `repair.fit_repairer` |
+| the largest prudence f for which f g keeps that Q above LEAST_QUALITY | `shortened`, `repair.fit_careful` |
 
 A step that is right with probability g is best made by the share g: twice too timid costs a quarter of what it brings,
 twice too bold costs four times what it risks. So where rehearsal says that repairs harm, all unsure steps are shortened.
@@ -21,12 +21,24 @@ from numpy.typing import NDArray
 
 from goldseam.conditional.marginals import Floats
 
-__all__ = ["Lesson", "Offer", "case_gains", "cases", "curve", "isotonic", "lenders", "rehearsed_quality", "shortened"]
+__all__ = [
+    "Lesson",
+    "Offer",
+    "case_gains",
+    "cases",
+    "curve",
+    "gains_by_size",
+    "isotonic",
+    "lenders",
+    "rehearsed_quality",
+    "shortened",
+]
 
 STEPS = (1.0, 2.5, 4.0, 6.0)  # sizes of |mean - x| / sd, and
 NARROW = 0.45  # width up to which a prediction is narrow
 COMPANY = -1.0  # log odds of damage by the rest of the row below which a value stands alone
 KNOTS, N_KNOTS = (-6.0, 14.0), 81
+LEAST_GIANTS = 10  # natural values beyond the range, of a size, from which their g is learnt
 LEAST_CELLS = 30  # a case seen less often borrows cells, see `lenders`
 CLIP = 20.0  # a deviation counts as at most so many standard deviations
 MANY, SMALL = 0.2, 1.5  # a row is noisy if more than this share of its numbers is suspect, but only so many sd off
@@ -42,7 +54,7 @@ N_CASES = 2 * (len(STEPS) + 1) * 3  # noisy rows or not, by size, by kind
 class Offer:
     """What is offered to number cells (n, m): `step` = (mean - x) / sd, `width` of the predicted score, and what speaks for
     it: cell `scores`, `context` (log odds of damage by the rest of the row alone), whether x is `natural` (rare, but as its
-    column may be), how far it lies `beyond` the range, whether it is `absurd`."""
+    column may be), how far it lies `beyond` the range, whether it is `absurd`, whether on the `heavy` side of its column."""
 
     scores: Floats
     context: Floats
@@ -51,6 +63,7 @@ class Offer:
     natural: NDArray[np.bool_]
     beyond: Floats
     absurd: NDArray[np.bool_]
+    heavy: NDArray[np.bool_]
 
     @property
     def noisy(self) -> NDArray[np.bool_]:
@@ -116,13 +129,26 @@ def isotonic(values: Floats, weights: Floats) -> Floats:
 def curve(knots: Floats, scores: Floats, step: Floats, wanted: Floats) -> Floats:
     """The isotonic g of some cells; between scores that were seen it rises in a straight line, below all of them it is 0."""
     bins = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 0)
-    weight = np.minimum(step**2, CLIP**2)
-    share = np.clip(wanted / np.where(step == 0.0, 1.0, step), -1.0, 2.0)
-    mass = np.bincount(bins, weight, minlength=knots.size).astype(np.float64)
-    mean = np.bincount(bins, weight * share, minlength=knots.size) / np.maximum(mass, 1e-12)
+    mean, mass = _shares(bins, step, wanted, knots.size)
     seen = np.flatnonzero(mass > 0.0)
     rising = np.clip(isotonic(mean[seen], mass[seen]), 0.0, 1.0)
     return np.interp(np.arange(knots.size), seen, rising, left=0.0)
+
+
+def gains_by_size(offer: Offer, wanted: Floats, use: NDArray[np.bool_]) -> Floats:
+    """One g for each size of step, of some cells whatever their scores; 0 for sizes seen less than LEAST_GIANTS times."""
+    size = offer.size[use]
+    mean, _ = _shares(size, offer.step[use], wanted[use], len(STEPS) + 1)
+    often = np.bincount(size, minlength=len(STEPS) + 1) >= LEAST_GIANTS
+    return np.where(often, np.clip(mean, 0.0, 1.0), 0.0)
+
+
+def _shares(bins: NDArray[np.int64], step: Floats, wanted: Floats, n_bins: int) -> tuple[Floats, Floats]:
+    """The share of the steps that was wanted in each bin, in least squares, and the squares of the steps."""
+    weight = np.minimum(step**2, CLIP**2)
+    share = np.clip(wanted / np.where(step == 0.0, 1.0, step), -1.0, 2.0)
+    mass = np.bincount(bins, weight, minlength=n_bins).astype(np.float64)
+    return np.bincount(bins, weight * share, minlength=n_bins) / np.maximum(mass, 1e-12), mass
 
 
 def case_gains(offer: Offer, wanted: Floats, use: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:

@@ -9,13 +9,14 @@ were hurt in each way, and the shares of the ways in a table are those that make
 |---|---|
 | class of a row: its p-value in multiples of the alarm rate; if flagged, its boldest offer | `row_classes`, `boldest_offers` |
 | (E-15) shares s that maximise sum_c n_c log sum_w s_w P(c given w), by EM | `mixed` |
-| share of rows hurt openly: flat or far | `open_share` |
-| boldness = share / MUCH, at most 1 | `boldness` |
+| share of rows hurt openly, flat or far, and of those hurt far; less a FEW rows | `openness` |
+| boldness = share / MUCH, at most 1; of values beyond the range by the share of far alone | `boldness` |
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,19 @@ from goldseam.conditional.marginals import Floats, Ints
 from goldseam.evidence.gains import STEPS, Offer
 from goldseam.evidence.rehearsal import FAR, FLAT, WAYS
 
-__all__ = ["N_CLASSES", "OPEN", "boldest_offers", "boldness", "mixed", "open_share", "outlines", "row_classes"]
+__all__ = [
+    "N_CLASSES",
+    "OPEN",
+    "UNKNOWN",
+    "Boldness",
+    "Openness",
+    "boldest_offers",
+    "boldness",
+    "mixed",
+    "openness",
+    "outlines",
+    "row_classes",
+]
 
 MULTIPLES = (0.2, 1.0, 2.0, 4.0, 7.0, 10.0, 15.0)  # of the alarm rate: ends of the classes of p-values
 FLAGGED = 2  # so many of them are of flagged rows
@@ -33,7 +46,26 @@ N_CLASSES = 4 * FLAGGED + len(MULTIPLES) + 1 - FLAGGED
 LEAST = 0.5  # is added to the rehearsed rows of every class
 ROUNDS = 300
 OPEN = (FLAT, FAR)  # ways whose values a column need not have
-MUCH = 0.05  # share of openly damaged rows from which repairs are as bold as in rehearsal
+FEW = 2.0  # rows that may be odd by nature: they prove nothing about a table
+
+
+class Openness(NamedTuple):
+    """The share of a table's rows that prove to be openly damaged, and of those that are by slips of scale and the like (far)."""
+
+    open: float
+    far: float
+
+
+class Boldness(NamedTuple):
+    """How bold repairs are, between those for damage that hides (0) and those for damage of all kinds (1): `inside` a column's
+    range, and of values beyond it on a heavy side, which the column may have by nature (`far`)."""
+
+    inside: float
+    far: float
+
+
+MUCH = Openness(0.05, 0.1)  # from which repairs are as bold as in rehearsal
+UNKNOWN = Boldness(0.5, 0.5)  # of rows whose table was not surveyed
 
 
 def boldest_offers(offer: Offer, gain: Floats) -> Ints:
@@ -77,17 +109,23 @@ def mixed(parts: Floats, counts: Ints | None = None, rounds: int = ROUNDS) -> Fl
     return np.asarray(shares)
 
 
-def open_share(known: Sequence[Floats], counts: Sequence[Ints]) -> float:
-    """The share of openly damaged rows in a table (E-15) whose parts were judged by models with these outlines; `counts`: how
-    often each class was met in each part."""
-    shares = mixed(np.concatenate([one.T for one in known]), np.concatenate(counts))
-    return float(shares[1:][list(OPEN)].sum())
+def openness(known: Sequence[Floats], counts: Sequence[Ints]) -> Openness:
+    """How openly a table is damaged (E-15) whose parts were judged by models with these outlines; `counts`: how often each class
+    was met in each part."""
+    met = np.concatenate(counts)
+    hurt = mixed(np.concatenate([one.T for one in known]), met)[1:]
+    shares = np.array([hurt[list(OPEN)].sum(), hurt[FAR]]) - FEW / met.sum()
+    return Openness(*np.maximum(shares, 0.0).tolist())
 
 
-def boldness(share: float | None) -> float:
-    """How bold repairs are, between those for damage that hides (0) and those for damage of all kinds (1).
+def boldness(found: Openness | None) -> Boldness:
+    """How bold the repairs of a table are.
 
-    >>> boldness(0.025), boldness(0.3), boldness(None)
-    (0.5, 1.0, 1.0)
+    >>> boldness(Openness(0.3, 0.05)), boldness(None)
+    (Boldness(inside=1.0, far=0.5), Boldness(inside=0.5, far=0.5))
     """
-    return 1.0 if share is None else min(1.0, share / MUCH)
+    return (
+        UNKNOWN
+        if found is None
+        else Boldness(*(min(1.0, share / much) for share, much in zip(found, MUCH, strict=True)))
+    )

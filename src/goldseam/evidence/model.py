@@ -18,7 +18,7 @@ from goldseam.evidence.calibration import Calibration
 from goldseam.evidence.gains import Offer
 from goldseam.evidence.interface import Statement
 from goldseam.evidence.intervals import loss_class
-from goldseam.evidence.mixture import N_CLASSES, boldest_offers, open_share, row_classes
+from goldseam.evidence.mixture import N_CLASSES, UNKNOWN, Boldness, Openness, boldest_offers, openness, row_classes
 from goldseam.evidence.pool import Pool
 from goldseam.evidence.posterior import Beliefs, Experts, believe
 from goldseam.evidence.prior import Prior
@@ -142,7 +142,9 @@ class Evidence:
             *(np.concatenate(column) for column in zip(*(vars(part).values() for part in parts), strict=True))
         )
 
-    def repair(self, blocks: Blocks, n_jobs: int | None = None, boldness: float = 1.0) -> tuple[Findings, Repairs]:
+    def repair(
+        self, blocks: Blocks, n_jobs: int | None = None, boldness: Boldness = UNKNOWN
+    ) -> tuple[Findings, Repairs]:
         """Judge rows, repair suspect cells of flagged ones, fill missing cells; as boldly as the table calls for (`mixture`)."""
         parts = _map(lambda part: self._repair(part, boldness), blocks, n_jobs)
         found = Findings(*(np.concatenate(c) for c in zip(*(vars(part[0]).values() for part in parts), strict=True)))
@@ -163,9 +165,9 @@ class Evidence:
         parts = _map(self._classes, blocks, n_jobs)
         return np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *parts]), minlength=N_CLASSES)
 
-    def open_share(self, blocks: Blocks, n_jobs: int | None = None) -> float:
-        """The share of openly damaged rows in a table."""
-        return open_share([self.outlines], [self.class_counts(blocks, n_jobs)])
+    def openness(self, blocks: Blocks, n_jobs: int | None = None) -> Openness:
+        """How openly a table is damaged."""
+        return openness([self.outlines], [self.class_counts(blocks, n_jobs)])
 
     def _classes(self, blocks: Blocks) -> Ints:
         rows = self.rows(blocks)
@@ -234,13 +236,13 @@ class Evidence:
         nothing = np.zeros((len(row_of), self.layout.n_cells), dtype=bool)
         return self.pool.levels(predictions(rows, self.sources, nothing, row_of))
 
-    def _repair(self, blocks: Blocks, boldness: float) -> tuple[Findings, Repairs]:
+    def _repair(self, blocks: Blocks, boldness: Boldness) -> tuple[Findings, Repairs]:
         rows = self.rows(blocks)
         found = self.findings(rows)
         repairs = self.repairs(blocks, rows, found, boldness)
         return found.suspecting(repairs.wrong), repairs
 
-    def repairs(self, blocks: Blocks, rows: Rows, found: Findings, boldness: float = 1.0) -> Repairs:
+    def repairs(self, blocks: Blocks, rows: Rows, found: Findings, boldness: Boldness = UNKNOWN) -> Repairs:
         """Repair suspect cells of flagged rows and fill gaps. Rows that need neither are not predicted at all."""
         need = np.flatnonzero(found.flagged | rows.missing.any(1))
         part = found.take(need)
@@ -268,7 +270,7 @@ class Evidence:
         found: Findings,
         mended: Mended,
         all_told: Floats,
-        boldness: float,
+        boldness: Boldness,
     ) -> Repairs:
         numbers, categories = self.layout.number_cells, self.layout.category_cells
         offer = self.offer(blocks, found, mended)
@@ -307,7 +309,7 @@ class Evidence:
         beyond = self.marginals.beyond_range(blocks.numbers)
         return Offer(
             found.cell_scores[:, at], found.context[:, at], step, mended.width, found.natural[:, at], beyond,
-            self.marginals.absurd(blocks.numbers),
+            self.marginals.absurd(blocks.numbers), self.marginals.on_heavy_side(blocks.numbers),
         )  # fmt: skip
 
     def _interval(

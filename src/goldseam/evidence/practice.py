@@ -19,7 +19,7 @@ from goldseam.evidence.intervals import Changes, bounds, distances, fit_interval
 from goldseam.evidence.mixture import OPEN, boldest_offers, outlines, row_classes
 from goldseam.evidence.model import Evidence
 from goldseam.evidence.rehearsal import FAR, FLAT, NOISE, OWN
-from goldseam.evidence.repair import Repairer, fit_repairer, fit_switch, hopeless, vague
+from goldseam.evidence.repair import Repairer, fit_careful, fit_repairer, fit_switch, hopeless, vague
 from goldseam.evidence.switching import fit_terms, log_odds
 from goldseam.schema import Blocks
 
@@ -136,6 +136,7 @@ def _offer(model: Evidence, practice: Practice) -> Offer:
         natural=practice.natural[:, at],
         beyond=marginals.beyond_range(practice.numbers),
         absurd=marginals.absurd(practice.numbers),
+        heavy=marginals.on_heavy_side(practice.numbers),
     )
 
 
@@ -148,7 +149,7 @@ def _fit_repairer(model: Evidence, practice: Practice, seen: NDArray[np.bool_], 
     at, offer = model.layout.number_cells, _offer(model, practice)
     lesson = _lesson(model, practice)
     odds = model.repairer.odds
-    repairer = replace(fit_repairer(offer, lesson, seen[:, at], len(practice.clean_odds)), odds=odds)
+    repairer = replace(fit_repairer(offer, lesson.wanted, seen[:, at], len(practice.clean_odds)), odds=odds)
     gain = np.where(seen[:, at], repairer.gain(offer), 0.0)
     changes = _changes(model, practice, offer, gain, _changed(model, repairer, practice, offer, gain, seen))
     repairer = repairer.with_intervals(fit_intervals(changes, len(at), coverage))
@@ -167,8 +168,10 @@ def _knowing_ways(model: Evidence, practice: Practice, seen: NDArray[np.bool_]) 
     rows, values of their own columns and small noise alone."""
     at, offer, hurt = model.layout.number_cells, _offer(model, practice), np.asarray(practice.changed.any(1))
     hides = ~(hurt & np.isin(practice.way, OPEN))
-    own = fit_repairer(offer, _lesson(model, practice), seen[:, at] & hides[:, None], len(practice.clean_odds))
-    careful = replace(model.repairer, gains=own.gains, lent=own.lent, timid=own.timid)
+    own = fit_careful(offer, _lesson(model, practice), seen[:, at] & hides[:, None], len(practice.clean_odds))
+    careful = replace(
+        model.repairer, gains=own.gains, lent=own.lent, timid=own.timid, lone=own.lone, outside=own.outside
+    )
     offered = boldest_offers(offer, np.where(seen[:, at], model.repairer.gain(offer), 0.0))
     classes = row_classes(model.calibration.row_p_values(practice.odds), model.alarm_rate, offered)
     return replace(model, careful=careful, outlines=outlines(classes, hurt, practice.way))

@@ -6,12 +6,12 @@
 | g = 1 for absurd values, and for scores above SURE with a narrow prediction, in cases that paid in rehearsal | `Repairer.gain` |
 | a number with g >= EVEN, a category whose other level is likelier: rather wrong than right, so suspect | `Repairer.wrong` |
 | what a case borrows from others (`gains.lenders`) counts inside the range only, or for g = 1 short of giants | `Repairer.gain` |
-| of unsure steps of a value that stands alone in a row that is otherwise sound n / (n + WARY) + Q is made | `fit_repairer` |
-| a natural value that so stands alone is moved by at most LONE, by the size of the step | `LONE` |
+| a natural value beyond the range: one g by the size of the step | `Repairer.outside`, `fit_repairer` |
+| where damage hides: of unsure steps of a value that stands alone in a sound row n / (n + WARY) + Q is made | `fit_careful` |
+| a natural value that so stands alone is moved by at most LONE, one beyond the range by OUTSIDE | `fit_careful` |
 | g / (1 - g) of both times the `odds` that a row is damaged: even in rehearsal, lower where few rows are | `Repairer.gain` |
-| one beyond the range by OUTSIDE; little steps not at all | `_natural` |
 | of flagged rows, suspects and cells with a p-value up to RARE are mended | `Repairer.odd` |
-| in a table whose damage hides g is one learnt from rows that are not openly damaged, or lies in between | `between` |
+| g of a table lies between the careful one and the bold one, as its damage is open | `between` |
 | no repair where g <= .1, where the row has too little left, or where the mean is no better than a guess | `Evidence.repair` |
 | interval: as far as rehearsal asks, and x itself where it may be right (`intervals`) | `Repairer.widths`, `Repairer.doubted` |
 | log odds that the likeliest other level is right rather than the one that stands (`switching`) | `Repairer.rivals` |
@@ -41,13 +41,15 @@ from goldseam.evidence.gains import (
     Offer,
     case_gains,
     cases,
+    gains_by_size,
     rehearsed_quality,
     shortened,
 )
 from goldseam.evidence.intervals import BEYOND, DOUBTED, FILLED, LOSSES, REPLACED, WAYS, Intervals
+from goldseam.evidence.mixture import Boldness
 from goldseam.evidence.switching import BAYES, log_odds, terms
 
-__all__ = ["Repairer", "between", "fit_repairer", "fit_switch", "hopeless", "rivals", "vague"]
+__all__ = ["Repairer", "between", "fit_careful", "fit_repairer", "fit_switch", "hopeless", "rivals", "vague"]
 
 ABSTAIN = 0.1  # E8.7
 TOO_WIDE = 1.05  # a width of 1 is the column's own spread
@@ -73,8 +75,9 @@ class Repairer:
     many widths an interval reaches per number column, by how much it stretches, and the scores up to which it holds x
     (see `intervals`); the cases whose g is `lent` by others; from which g on a number is `wrong` whatever its score; the weights
     of what speaks for another level (see `switching`); what is made of unsure steps of values that stand alone; the `odds` of
-    damage by which repairs of lone values are shortened: 1 is as in rehearsal (half of the rows damaged).
-    Earlier files lack the last seven."""
+    damage by which repairs of lone values are shortened: 1 is as in rehearsal (half of the rows damaged); by size of step, the
+    largest g of natural values that stand alone (`lone`) and g of those beyond the range (`outside`).
+    Earlier files lack the last nine."""
 
     knots: Floats
     gains: Floats
@@ -87,6 +90,8 @@ class Repairer:
     weights: Floats = field(default_factory=lambda: np.empty(0))
     timid: float = 1.0
     odds: float = 1.0
+    lone: Floats = field(default_factory=lambda: np.array(LONE))
+    outside: Floats = field(default_factory=lambda: np.array(OUTSIDE))
 
     def check_state(self) -> None:
         """A row of gains per case, a column per knot; a stretch for each way to change a cell and class of loss."""
@@ -100,6 +105,11 @@ class Repairer:
             raise ModelFileError(f"The model file's share of unsure steps must lie between 0 and 1; got {self.timid}.")
         if not 0.0 < self.odds < np.inf:
             raise ModelFileError(f"The model file's odds of damage must be positive; got {self.odds}.")
+        for shares in (self.lone, self.outside):
+            if shares.shape != (len(LONE),) or not ((shares >= 0.0) & (shares <= 1.0)).all():
+                raise ModelFileError(
+                    f"The model file must move natural values by {len(LONE)} shares between 0 and 1; got {shares.tolist()}."
+                )
         shape = len(WAYS), len(LOSSES) + 1
         if self.stretch.shape != shape or self.doubt.shape not in (shape[1:], (0,)):
             raise ModelFileError(
@@ -160,42 +170,55 @@ class Repairer:
         paid = self.gains.max(axis=1)[case] > 0.0
         sure = (offer.scores > SURE) & (offer.width < NARROW) & ~offer.natural & ~offer.noisy
         gains = np.where(paid & sure & (known | (offer.beyond < GIANT)), 1.0, gains)
-        gains = np.where(offer.natural, _natural(gains, offer), gains)
+        gains = np.where(offer.natural, self._natural(gains, offer), gains)
         if self.odds != 1.0:
             lone = (offer.unsure | offer.natural) & offer.alone
             gains = np.where(lone, self.odds * gains / (self.odds * gains + 1.0 - gains), gains)
         gains = np.where(offer.absurd & (offer.scores > DISTRUST), 1.0, gains)
         return np.where(gains > ABSTAIN, gains, 0.0)
 
+    def _natural(self, gains: Floats, offer: Offer) -> Floats:
+        """How far to move values that may be natural."""
+        inside = np.minimum(gains, np.where(offer.alone, self.lone[offer.size], 1.0))
+        return np.where(offer.noisy, 0.0, np.where(offer.beyond > 0.0, self.outside[offer.size], inside))
 
-def between(bold: Repairer, careful: Repairer | None, offer: Offer, boldness: float) -> Floats:
+
+def between(bold: Repairer, careful: Repairer | None, offer: Offer, boldness: Boldness) -> Floats:
     """How far to move when repairs are so bold (`mixture`): between g learnt from damage that hides and g learnt from all damage.
 
-    Damage that hides does not leave the range. So of values beyond it those that may be natural stay, and the others, if they are
-    off by the largest size, go as far as ever: one slip of the decimal point in a thousand rows is a slip."""
+    Damage that hides does not leave the range, and draws from anywhere leave it by little. So giants, values far beyond the range
+    that a heavy side may hold by nature, wait for a table that shows slips of scale. On other sides one slip in a thousand rows
+    is a slip, and so is what is absurd anywhere."""
     gains = bold.gain(offer)
-    if careful is None or boldness >= 1.0:
+    if careful is None:
         return gains
-    beyond = offer.beyond > 0.0
-    slip = offer.absurd | (beyond & ~offer.natural & (offer.size == len(STEPS)))
-    hidden = np.where(beyond & offer.natural, 0.0, careful.gain(offer))
-    gains = np.where(slip, gains, boldness * gains + (1.0 - boldness) * hidden)
-    return np.where(gains > ABSTAIN, gains, 0.0)
+    beyond, large = offer.beyond > 0.0, offer.size == len(STEPS)
+    mixed = boldness.inside * gains + (1.0 - boldness.inside) * careful.gain(offer)
+    giant = boldness.far * gains + (1.0 - boldness.far) * boldness.inside * np.minimum(
+        gains, careful.outside[offer.size]
+    )
+    mixed = np.where(beyond & large, np.where(offer.heavy, giant, gains), mixed)
+    mixed = np.where(beyond & offer.natural, giant, mixed)
+    mixed = np.where(offer.absurd, gains, mixed)
+    return np.where(mixed > ABSTAIN, mixed, 0.0)
 
 
-def _natural(gains: Floats, offer: Offer) -> Floats:
-    """How far to move values that may be natural."""
-    alone = np.where(offer.alone, np.array(LONE)[offer.size], 1.0)
-    inside = np.minimum(gains, alone)
-    return np.where(offer.noisy, 0.0, np.where(offer.beyond > 0.0, np.array(OUTSIDE)[offer.size], inside))
+def fit_repairer(offer: Offer, wanted: Floats, use: NDArray[np.bool_], n_rows: int) -> Repairer:
+    """g from rehearsed cells `use`; `n_rows` calibration rows stand behind it."""
+    giants = offer.natural & (offer.beyond > 0.0)
+    knots, gains, lent = case_gains(offer, wanted, use & ~giants)
+    share = n_rows / (n_rows + DOUBT)
+    outside = share * gains_by_size(offer, wanted, use & giants & ~offer.noisy)
+    return Repairer(
+        knots, shortened(gains, share, unsure=False), np.inf, np.empty(0), lent=lent, even=EVEN, lone=np.ones(len(LONE)),
+        outside=outside,
+    )  # fmt: skip
 
 
-def fit_repairer(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: int) -> Repairer:
-    """g from rehearsed cells `use`, as bold as rehearsal allows; `n_rows` calibration rows stand behind it."""
-    knots, gains, lent = case_gains(offer, lesson.wanted, use & ~(offer.natural & (offer.beyond > 0.0)))
-    gains = shortened(gains, n_rows / (n_rows + DOUBT), unsure=False)
-    blank = Repairer(knots, gains, np.inf, np.empty(0), lent=lent, even=EVEN)
-    tried = [replace(blank, gains=shortened(gains, share, unsure=True)) for share in PRUDENCE]
+def fit_careful(offer: Offer, lesson: Lesson, use: NDArray[np.bool_], n_rows: int) -> Repairer:
+    """The same, but only as bold as pays where damage hides."""
+    bold = replace(fit_repairer(offer, lesson.wanted, use, n_rows), lone=np.array(LONE), outside=np.array(OUTSIDE))
+    tried = [replace(bold, gains=shortened(bold.gains, share, unsure=True)) for share in PRUDENCE]
     gained = [np.where(use, one.gain(offer), 0.0) for one in tried]
     qualities = np.array([rehearsed_quality(gain, offer, lesson, n_rows) for gain in gained])
     best = float(qualities.max())
