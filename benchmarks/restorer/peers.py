@@ -33,15 +33,13 @@ def main(quick: bool) -> None:
         found[name] = mean_over_seeds({kind: [fit[kind] for fit in fits] for kind in PEER_KINDS})
         worst += [(fit[kind]["Q all rows"], f"{name} {kind}") for fit in fits for kind in PEER_KINDS]
         print(name, {kind: {k: round(v, 3) for k, v in one.items()} for kind, one in found[name].items()}, flush=True)
-        lowest = ", ".join(f"{what} {q:.3f}" for q, what in sorted(worst)[:3])
-        notes = (
-            "Restorer(kinds=...) with defaults, fitted on the reference and calibration rows of P1 together: it splits them "
-            "itself, audits and chooses its method. `peer`: the best peer of each set with hindsight (P3); `aim`: E9. F1: suspect cells. "
-            f"Alarm rate 0.05, {len(seeds)} seeds. Noisy rows are flagged when they are denoised. Lowest Q of all rows of a "
-            f"single split: {lowest}."
-        )
-        title = "The restorer on damage at unknown places"
-        write_results("restorer-peers", beside_peers(found), title=title, notes=notes, quick=quick)
+    lowest = ", ".join(f"{what} {q:.3f}" for q, what in sorted(worst)[:4])
+    notes = f"""Restorer(kinds=...) with defaults, fitted on the reference and calibration rows of P1 together: it splits them
+itself, audits and chooses its method. `peer`: the best peer of each set with hindsight (P3); `aim`: E9. F1: suspect cells.
+Alarm rate 0.05, {len(seeds)} seeds. Noisy rows are flagged when they are denoised. Lowest Q of all rows of a single split:
+{lowest}."""
+    title = "The restorer on damage at unknown places"
+    write_results("restorer-peers", beside_peers(found), title=title, notes=notes, quick=quick)
 
 
 def measured(case: Case, seed: int) -> dict[str, dict[str, float]]:

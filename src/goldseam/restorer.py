@@ -116,7 +116,7 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
     damaged_share : "auto" or float, default "auto"
         "auto" lets `restore` and `survey` look how a table is damaged. Where hardly any rows are openly damaged (values from
         anywhere, slips of scale), repairs are those that pay where damage hides and rows were flagged by mistake; from one row
-        in twenty on they are as bold as pays in rehearsal, where half of the rows are hurt in many ways. Values beyond the range
+        in ten on they are as bold as pays in rehearsal, where half of the rows are hurt in many ways. Values beyond the range
         that a column may have by nature are moved in full where one row in ten is off by such slips. A number is the share of the
         rows to come that are expected to be damaged: tables are not looked at, repairs are half as bold, and where few rows are
         damaged, unsure repairs are shortened by the root of these odds. The rows that are flagged do not depend on it.

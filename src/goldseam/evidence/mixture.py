@@ -46,6 +46,7 @@ N_CLASSES = 4 * FLAGGED + len(MULTIPLES) + 1 - FLAGGED
 LEAST = 0.5  # is added to the rehearsed rows of every class
 ROUNDS = 300
 OPEN = (FLAT, FAR)  # ways whose values a column need not have
+MUCH = 0.1  # share from which repairs are as bold as in rehearsal
 FEW = 2.0  # rows that may be odd by nature: they prove nothing about a table
 
 
@@ -64,7 +65,6 @@ class Boldness(NamedTuple):
     far: float
 
 
-MUCH = Openness(0.05, 0.1)  # from which repairs are as bold as in rehearsal
 UNKNOWN = Boldness(0.5, 0.5)  # of rows whose table was not surveyed
 
 
@@ -124,8 +124,4 @@ def boldness(found: Openness | None) -> Boldness:
     >>> boldness(Openness(0.3, 0.05)), boldness(None)
     (Boldness(inside=1.0, far=0.5), Boldness(inside=0.5, far=0.5))
     """
-    return (
-        UNKNOWN
-        if found is None
-        else Boldness(*(min(1.0, share / much) for share, much in zip(found, MUCH, strict=True)))
-    )
+    return UNKNOWN if found is None else Boldness(*(min(1.0, share / MUCH) for share in found))

@@ -186,18 +186,17 @@ class Repairer:
 def between(bold: Repairer, careful: Repairer | None, offer: Offer, boldness: Boldness) -> Floats:
     """How far to move when repairs are so bold (`mixture`): between g learnt from damage that hides and g learnt from all damage.
 
-    Damage that hides does not leave the range, and draws from anywhere leave it by little. So giants, values far beyond the range
-    that a heavy side may hold by nature, wait for a table that shows slips of scale. On other sides one slip in a thousand rows
-    is a slip, and so is what is absurd anywhere."""
+    Damage that hides does not leave the range, and draws from anywhere leave it by little. So large steps of values beyond the
+    range, on a side that may hold giants by nature, wait for a table that shows slips of scale. On other sides one slip in a
+    thousand rows is a slip, and so is what is absurd anywhere."""
     gains = bold.gain(offer)
     if careful is None:
         return gains
-    beyond, large = offer.beyond > 0.0, offer.size == len(STEPS)
-    mixed = boldness.inside * gains + (1.0 - boldness.inside) * careful.gain(offer)
-    giant = boldness.far * gains + (1.0 - boldness.far) * boldness.inside * np.minimum(
-        gains, careful.outside[offer.size]
-    )
-    mixed = np.where(beyond & large, np.where(offer.heavy, giant, gains), mixed)
+    beyond, hidden = offer.beyond > 0.0, careful.gain(offer)
+    mixed = boldness.inside * gains + (1.0 - boldness.inside) * hidden
+    slip = beyond & (offer.size == len(STEPS))
+    mixed = np.where(slip, np.where(offer.heavy, boldness.far, 1.0) * gains, mixed)
+    giant = boldness.far * gains + (1.0 - boldness.far) * boldness.inside * hidden
     mixed = np.where(beyond & offer.natural, giant, mixed)
     mixed = np.where(offer.absurd, gains, mixed)
     return np.where(mixed > ABSTAIN, mixed, 0.0)

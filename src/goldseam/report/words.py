@@ -159,7 +159,7 @@ def openness(share: Any) -> str:
     """
     if not isinstance(share, (int, float)):
         return ""
-    bold = "as bold as in rehearsal" if share >= MUCH.open else "cautious, as for damage that hides"
+    bold = "as bold as in rehearsal" if share >= MUCH else "cautious, as for damage that hides"
     return f"about {rate(round(share, 3))} of the rows; repairs {bold}"
 
 
