@@ -1,4 +1,4 @@
-"""Unknown-location damage on the six sets of P1 through `Restorer` with defaults: one fit on all clean rows, one `restore` of
+"""Unknown-location damage on the six sets of P1 through `Restorer`: one fit on all clean rows, one `restore` of
 every damaged table, against the best peer of each set (P3) and the aim (E9)."""
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def main(quick: bool) -> None:
         worst += [(fit[kind]["Q all rows"], f"{name} {kind}") for fit in fits for kind in PEER_KINDS]
         print(name, {kind: {k: round(v, 3) for k, v in one.items()} for kind, one in found[name].items()}, flush=True)
     lowest = ", ".join(f"{what} {q:.3f}" for q, what in sorted(worst)[:4])
-    notes = f"""Restorer(kinds=...) with defaults, fitted on the reference and calibration rows of P1 together: it splits them
-itself, audits and chooses its method. `peer`: the best peer of each set with hindsight (P3); `aim`: E9. F1: suspect cells.
-Alarm rate 0.05, {len(seeds)} seeds. Noisy rows are flagged when they are denoised. Lowest Q of all rows of a single split:
-{lowest}."""
+    notes = f"""Restorer(audit=False, kinds=...), fitted on the reference and calibration rows of P1 together: it splits them
+itself and chooses its method; no rows are held back for an audit. `peer`: the best peer of each set with hindsight (P3);
+`aim`: E9. F1: suspect cells. Alarm rate 0.05, {len(seeds)} seeds. Noisy rows are flagged when they are denoised. Lowest Q of
+all rows of a single split: {lowest}."""
     title = "The restorer on damage at unknown places"
     write_results("restorer-peers", beside_peers(found), title=title, notes=notes, quick=quick)
 
@@ -46,7 +46,7 @@ def measured(case: Case, seed: int) -> dict[str, dict[str, float]]:
     """The metrics of one split per kind of damage."""
     kinds = {column.name: column.kind for column in (*case.schema.numbers, *case.schema.categories)}
     reference = pl.concat([as_frame(part, case.schema) for part in (case.reference, case.calibration)])
-    model = Restorer(kinds=kinds, random_state=seed).fit(reference)
+    model = Restorer(audit=False, kinds=kinds, random_state=seed).fit(reference)
     return {kind: outcome(case, model, *case.damaged(kind, seed)) for kind in PEER_KINDS}
 
 

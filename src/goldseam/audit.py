@@ -176,18 +176,19 @@ def _listed(rows: Sequence[Mapping[str, Any]], word: str) -> str:
 
 def audit(
     judge: Callable[[Blocks], Outcome],
+    fill: Callable[[Blocks], Blocks],
     clean: Blocks,
     reference: Blocks,
     schema: Schema,
     rng: np.random.Generator,
     kinds: Sequence[str] = PEER_KINDS,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Measure a judge on held-out clean rows: one line per kind of damage, one per column."""
+    """Measure a judge of tables on held-out clean rows, a line per kind of damage, and how gaps are filled, a line per column."""
     clean = clean.take(rng.permutation(len(clean))[:MOST_ROWS])
     times = -(-LEAST_ROWS // len(clean))
     often = clean.take(np.tile(np.arange(len(clean)), times))
     lines = [_line(kind, judge, often, reference, schema, rng) | {"times": times} for kind in kinds]
-    return lines, _column_lines(judge, clean, reference, schema, rng)
+    return lines, _column_lines(fill, clean, reference, schema, rng)
 
 
 def _line(
@@ -311,7 +312,7 @@ def _dummies(blocks: Blocks, scale: Floats, schema: Schema) -> Floats:
 
 
 def _column_lines(
-    judge: Callable[[Blocks], Outcome], clean: Blocks, reference: Blocks, schema: Schema, rng: np.random.Generator
+    fill: Callable[[Blocks], Blocks], clean: Blocks, reference: Blocks, schema: Schema, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
     """Empty every cell once, a tenth of the columns of a row at a time, and see how well it comes back."""
     n, p = len(clean), len(schema.modelled_positions)
@@ -320,14 +321,14 @@ def _column_lines(
     numbers, codes = np.full(clean.numbers.shape, np.nan), np.full(clean.codes.shape, MISSING)
     for current in range(parts if n * p < 200_000 else 1):
         gone_numbers, gone_codes = _split(part == current, schema)
-        outcome = judge(
+        filled = fill(
             Blocks(
                 np.where(gone_numbers, np.nan, clean.numbers),
                 np.where(gone_codes, MISSING, clean.codes).astype(np.int32),
             )
         )
-        numbers = np.where(gone_numbers, outcome.blocks.numbers, numbers)
-        codes = np.where(gone_codes, outcome.blocks.codes, codes)
+        numbers = np.where(gone_numbers, filled.numbers, numbers)
+        codes = np.where(gone_codes, filled.codes, codes)
     spread = _spread(reference.numbers)
     lines = [
         _number_line(column.name, clean.numbers[:, j], numbers[:, j], spread[j])

@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from goldseam import model_file
+from goldseam.accounts import cell_promise, costs, interval_promise, methods, row_promise, sources
 from goldseam.audit import Audit, Outcome, audit, not_audited
 from goldseam.conditional.layout import check_lengths
 from goldseam.constraints import Constraints
@@ -36,7 +37,7 @@ from goldseam.field import learn_field
 from goldseam.mending import Levels, Mended, Mender, Policy, joined
 from goldseam.model_checks import check_attributes, check_indices
 from goldseam.outside import fit_outside
-from goldseam.record import facts_of, histograms, promise, seam_of
+from goldseam.record import facts_of, histograms, seam_of
 from goldseam.sampling import LEAST_ROWS, check_reference, donor_reference, donor_rows, split_rows
 from goldseam.schema import Blocks, Schema
 from goldseam.seam import Restoration
@@ -51,9 +52,7 @@ __all__ = ["Levels", "Restorer"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-EXPERTS: Final = {"Gaussian": "conditional", "Boosted": "boosted", "UnitSource": "field", "TreeWitness": "tree"}
 TREE_COLUMNS: Final = (3, 60)  # a tree is tried
-SCOPE: Final = "rows exchangeable with the reference; on average over reference and incoming rows"
 
 
 class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
@@ -222,7 +221,9 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         distrusted = int((~belief.sure).sum())
         self._say(f"{len(blocks)} reference rows, {distrusted} distrusted, {fitting.size} to learn from", start)
         self.mender_ = self._learn(blocks, schema, fitting, calibration, belief.damaged, rng)
-        self._say(f"learnt by {', '.join(self._sources())}; calibrated on {calibration.size} rows", start)
+        self._say(
+            f"learnt by {', '.join(sources(self.mender_.evidence))}; calibrated on {calibration.size} rows", start
+        )
         self.reference_rows_ = fitting[donor_rows(fitting.size)]
         self.histograms_ = histograms(blocks.take(fitting), schema)
         self.offset_ = -_row_threshold(self.mender_.evidence, self.alarm_rate)
@@ -234,11 +235,6 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
         self._say(f"audited on {held_out.size} rows", start)
         self.fingerprint_ = model_file.fingerprint(replace(self.mender_, outside=None))
         return self
-
-    def _sources(self) -> list[str]:
-        """The sources of evidence that were kept, by the names that `method` has for them."""
-        evidence = self.mender_.evidence
-        return _by_name([type(one).__name__ for one in (*evidence.sources, *(s.witness for s in evidence.statements))])
 
     def _say(self, what: str, start: float) -> None:
         if self.verbose:
@@ -323,60 +319,24 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
             if self.audit:
                 warn(not_audited(self.row_counts_), CalibrationWarning)
             return Audit(rows=counts, asked=bool(self.audit))
-        clean = blocks.take(held_out)
-        lines, columns = audit(self._outcome, clean, blocks.take(fitting), self.schema_, rng)
-        sources = tuple(self._accounts(clean))
-        used = self._sources()
-        methods = tuple(
-            {"name": " + ".join(_by_name(names)), "worth": value, "used": _by_name(names) == used}
-            for names, value in self.mender_.evidence.methods
-        )
-        promises = tuple(self._promises(clean, lines))
-        return Audit(tuple(lines), tuple(columns), sources, counts, promises, methods=methods)
-
-    def _accounts(self, clean: Blocks) -> Iterator[dict[str, Any]]:
-        """What each expert gained when it was weighed, and what a thousand of its answers cost."""
-        evidence = self.mender_.evidence
-        unweighed = ((type(one).__name__, float("nan"), True) for one in evidence.sources)
-        weighed = evidence.accounts or tuple(unweighed)
-        used = iter(evidence.sources)
-        scores = evidence.marginals.score(clean)
-        nothing = np.zeros((len(clean), evidence.layout.n_cells), dtype=bool)
-        for name, gain, stays in weighed:
-            seconds = None
-            if stays:
-                source = next(used)
-                start = time.perf_counter()
-                source.predict(source.prepare(clean, scores), nothing, np.arange(len(clean)))
-                seconds = (time.perf_counter() - start) * 1000.0 / len(clean)
-            yield {
-                "name": _by_name([name])[0],
-                "used": stays,
-                "gain": None if np.isnan(gain) else gain,
-                "seconds": seconds,
-            }
-
-    def _promises(self, clean: Blocks, lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        promises, times = [], max(line["times"] for line in lines)  # cells of a row that is damaged again count once
+        clean, evidence = blocks.take(held_out), self.mender_.evidence
+        lines, columns = audit(self._outcome, self._filled, clean, blocks.take(fitting), self.schema_, rng)
         if self.error_control == "row":
-            measured = float(self._outcome(clean).flagged.mean())
-            promises.append(promise("row alarm rate", self.alarm_rate, measured, len(clean), SCOPE))
+            rate = row_promise(self.alarm_rate, self._outcome(clean).flagged)
         else:
-            wrong = sum(line["false_cells"] for line in lines)
-            cells = sum(line["suspect_cells"] for line in lines)
-            promises.append(
-                promise("false discovery rate", self.alarm_rate, wrong / max(cells, 1), cells // times, SCOPE)
-            )
-        errors = [line for line in lines if line["kind"] != "noise"]
-        inside, cells = (sum(line[key] for line in errors) for key in ("covered_cells", "interval_cells"))
-        if cells:
-            scope = "numbers that were changed, rightly or not; rows of small noise apart"
-            promises.append(promise("interval coverage", self.coverage, inside / cells, cells // times, scope))
-        return promises
+            rate = cell_promise(self.alarm_rate, lines)
+        kept = (rate, *interval_promise(self.coverage, lines))
+        return Audit(
+            tuple(lines), tuple(columns), tuple(costs(evidence, clean)), counts, kept, methods=methods(evidence)
+        )
 
     def _outcome(self, blocks: Blocks) -> Outcome:
         mended = self._mended(blocks, self._survey.levels([blocks], whole=True))
         return Outcome(mended.blocks, mended.flagged, mended.suspect, mended.changed, mended.low, mended.high)
+
+    def _filled(self, blocks: Blocks) -> Blocks:
+        """Rows as `transform` leaves them: gaps filled, no table surveyed."""
+        return self._mended(blocks, self._survey.levels([blocks])).blocks
 
     # --- restore ----------------------------------------------------------------------------------------------------
 
@@ -592,11 +552,6 @@ class Restorer(Saved, TransformerMixin, OutlierMixin, BaseEstimator):
 
 
 # --- small parts --------------------------------------------------------------------------------------------------------
-
-
-def _by_name(classes: Sequence[str]) -> list[str]:
-    """Sources by the names that `method` has for them."""
-    return [EXPERTS.get(name, name) for name in classes]
 
 
 def _row_threshold(evidence: Evidence, alarm_rate: float) -> float:
