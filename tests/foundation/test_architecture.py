@@ -24,7 +24,7 @@ FLOORS = [
     {*ROOMS},
     {"evidence"},
     {"contamination", "denoising", "discovery", "outside", "sampling"},
-    {"audit", "mending", "explanation", "witnesses", "record", "settings", "surveying"},
+    {"accounts", "audit", "mending", "explanation", "witnesses", "record", "settings", "surveying"},
     {"restorer", "restoring_classifier"},
     {"report"},
     {"cli", "review"},
