@@ -21,7 +21,7 @@ likeliest story is noise is denoised at its likeliest level. Flip rates of categ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 
 from goldseam.conditional.layout import check_lengths
+from goldseam.evidence.calibration import conformal_p_values
 from goldseam.evidence.mixture import mixed
 from goldseam.field import Field, gaussian_field, given_levels, learn_field
 from goldseam.field.levels import NoiseLevels
@@ -64,7 +65,9 @@ LEAST_ROWS: Final = 100
 MOST_FITTED: Final = 4000
 MOST_COLUMNS: Final = 100
 MOST_NUMBERS: Final = 400  # of a table without categories: then the field is Gaussian
-PRICE: Final = 0.1  # prior share of damaged cells
+PRICE: Final = 0.1  # prior share of damaged cells in noisy rows
+RATES: Final = (0.01, 0.03, 0.1, 0.3)  # the same in others
+EVEN: Final = (0.5, 0.5)  # shares of clean and of damaged rows by which noisy ones are ranked: a table may have none
 GIVEN: Final = len(SIGMAS)
 LEAST_CALIBRATION: Final = 20
 LEAST_SURVEYED: Final = 20
@@ -89,7 +92,7 @@ class TableNoise:
     """The noise of a table: `shares` of its rows that are clean, damaged, and that have noise of each level (none if it was
     given), standard deviations `sigma` in own units and flip rates; what the survey gained, and the floor it had to pass.
     Noisy rows with a p-value up to `damaged_p_value` are damaged besides, in a world whose noise is `louder` than the survey
-    found."""
+    found. Clean rows have these p-values, sorted (`alarms`), when they are judged as rows of such a table."""
 
     shares: Floats
     sigma: Floats
@@ -99,11 +102,16 @@ class TableNoise:
     floor: float
     damaged_p_value: float = 0.0
     louder: float = 1.0
+    alarms: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def acts(self) -> bool:
         """Whether any observed cell may be changed."""
         return bool(self.sigma.any() or self.flip.any())
+
+    def rank(self, p_values: Floats) -> Floats:
+        """How rare rows with these p-values are among clean ones that are judged in the same ways."""
+        return conformal_p_values(-p_values, -self.alarms[::-1]) if self.alarms.size else p_values
 
     def described(self, schema: Schema) -> dict[str, dict[str, Any]]:
         """Per modelled column: value, unit and status, and the share of rows that have it."""
@@ -170,19 +178,23 @@ class Denoiser:
         return _together(self.cell_votes(blocks, damaged, asked))
 
     def cell_votes(self, blocks: Blocks, damaged: Damaged, asked: Flags | None = None) -> Floats:
-        """What every number says, (1 + levels, n, m): `votes` before they are added up."""
-        plain = self._densities(blocks, SIGMAS[0], np.zeros_like(damaged.clean))
-        out = np.zeros((1 + len(SIGMAS), *plain.shape))
-        out[0] = self._densities(blocks, SIGMAS[0], damaged.clean) - plain
+        """What every number says, (RATES + levels, n, m): `votes` before they are added up."""
+        nothing = np.zeros_like(damaged.clean)
+        plain = self.field.densities(blocks, SIGMAS[0], FLIP, nothing)
+        anywhere = np.broadcast_to(-np.log(self.field.atoms.range), plain.shape)
+        clean = self.field.densities(blocks, SIGMAS[0], FLIP, damaged.clean) if damaged.clean.any() else plain
+        out = np.zeros((len(RATES) + len(SIGMAS), *plain.shape))
+        for vote, rate in zip(out, RATES, strict=False):
+            sound = np.where(damaged.clean, -np.inf, np.log1p(-rate) + clean)
+            vote[:] = np.logaddexp(sound, np.log(rate) + anywhere) - plain
         for k, sigma in enumerate(SIGMAS[1:], start=1):
             heard = asked is None or asked[k]
-            out[1 + k] = self._densities(blocks, sigma, damaged.noisy) - plain if heard else -np.inf
+            out[len(RATES) + k] = self._noisy(blocks, sigma, damaged.noisy, anywhere) - plain if heard else -np.inf
         return out
 
-    def _densities(self, blocks: Blocks, sigma: float, hidden: Flags) -> Floats:
+    def _noisy(self, blocks: Blocks, sigma: float, hidden: Flags, anywhere: Floats) -> Floats:
         """Log density of every number given the others at a level of noise; hidden ones are drawn from anywhere."""
-        found = self.field.densities(blocks, sigma, FLIP, hidden)
-        return np.where(hidden, np.log(PRICE) - np.log(self.field.atoms.range), found)
+        return np.where(hidden, np.log(PRICE) + anywhere, self.field.densities(blocks, sigma, FLIP, hidden))
 
     def survey(self, blocks: Blocks, damaged: Damaged) -> TableNoise:
         """The noise of a table, from some of its rows; nil where it does not pass the floor, or where rows are few."""
@@ -210,7 +222,7 @@ class Denoiser:
         if cells.shape[2] < LEAST_VOICES:
             return True
         level = self.natural + int(shares[2:].argmax())
-        loudest = int(np.clip(cells[1 + level], -LOUDEST, LOUDEST).sum(axis=0).argmax())
+        loudest = int(np.clip(cells[len(RATES) + level], -LOUDEST, LOUDEST).sum(axis=0).argmax())
         return self._shares(_together(np.delete(cells, loudest, axis=2)), self.clean)[1] > LEAST_LEFT * gain
 
     def _level(self, shares: Floats) -> float:
@@ -241,17 +253,25 @@ class Denoiser:
         shares, without = mixed(parts, rounds=ROUNDS), mixed(parts[:, :2], rounds=ROUNDS)
         return shares, float(np.log(parts @ shares / (parts[:, :2] @ without)).sum())
 
-    def levels_of_rows(self, blocks: Blocks, damaged: Damaged, noise: TableNoise) -> NDArray[np.int64]:
-        """The level of every row: an index into SIGMAS, 0 for rows that are not noisy, GIVEN where noise was given."""
+    def listen(self, blocks: Blocks, damaged: Damaged, noise: TableNoise) -> tuple[NDArray[np.int64], Floats]:
+        """The level of every row, an index into SIGMAS, 0 for rows that are not noisy, GIVEN where noise was given; and how rare
+        so noisy a row is among clean ones (1 where nobody asked)."""
         if noise.given or not noise.acts:
-            return np.full(len(blocks), GIVEN if noise.acts else 0)
+            return np.full(len(blocks), GIVEN if noise.acts else 0), np.ones(len(blocks))
         asked = np.append(np.zeros(self.natural), noise.shares[2:]) + self.clean > LEAST_SHARE_ASKED
-        return self._levels(self.votes(blocks, damaged, asked), noise.shares)
+        votes, shares = self.votes(blocks, damaged, asked), np.append(EVEN, noise.shares[2:])
+        odds, clean = (self._odds(one, shares) for one in (votes, self.clean_votes))
+        return self._levels(votes, noise.shares), conformal_p_values(odds, np.sort(clean))
+
+    def _odds(self, votes: Floats, shares: Floats) -> Floats:
+        """Log odds that rows are noisy."""
+        parts = self._parts(votes, self.clean) * shares
+        noisy, others = (np.maximum(part.sum(axis=1), LEAST_LIKELIHOOD) for part in (parts[:, 2:], parts[:, :2]))
+        return np.asarray(np.log(noisy / others))
 
     def _levels(self, votes: Floats, shares: Floats) -> NDArray[np.int64]:
-        parts = self._parts(votes, self.clean) * shares
-        noisy = parts[:, 2:].sum(axis=1) > 0.5 * parts.sum(axis=1)
-        return np.where(noisy, self.natural + parts[:, 2:].argmax(axis=1), 0)
+        level = self.natural + (self._parts(votes, self.clean) * shares)[:, 2:].argmax(axis=1)
+        return np.where(self._odds(votes, shares) > 0.0, level, 0)
 
     def restore(
         self, blocks: Blocks, level: NDArray[np.int64], noise: TableNoise, hidden: Flags, coverage: float
@@ -373,9 +393,10 @@ def nil_noise(schema: Schema, gain: float = 0.0, floor: float = 0.0) -> TableNoi
 
 def _together(cells: Floats) -> Floats:
     """The votes of all numbers of a row together, (n, 1 + levels); none may say more than LOUDEST. Those of levels that were
-    not asked about stay -inf."""
+    not asked about stay -inf. Damage may have any of the RATES."""
     heard = [np.where(np.isneginf(part), part, np.clip(part, -LOUDEST, LOUDEST)).sum(axis=1) for part in cells]
-    return np.stack(heard, axis=1)
+    damaged = np.logaddexp.reduce(heard[: len(RATES)], axis=0) - np.log(len(RATES))
+    return np.stack([damaged, *heard[len(RATES) :]], axis=1)
 
 
 def _likelihoods(votes: Floats) -> Floats:

@@ -23,6 +23,7 @@ from goldseam.errors import ModelFileError, ParameterError
 from goldseam.evidence import Evidence, Findings, Repairs, fit_evidence
 from goldseam.evidence.mixture import UNKNOWN, Boldness, Openness, boldness
 from goldseam.evidence.repair import DISTRUST, MOST_SUSPECT
+from goldseam.evidence.rows import Rows
 from goldseam.model_checks import check_indices
 from goldseam.outside import Outside
 from goldseam.schema import MISSING, UNSEEN, Blocks, Schema
@@ -257,7 +258,7 @@ class Mender:
         """Which numbers the evidence for noisy rows doubts, and the noise with the p-value up to which noisy rows are damaged
         besides: none if they could all be noise that the survey understated."""
         assert self.denoiser is not None
-        loud = self.denoiser.levels_of_rows(blocks, damaged, noise) > 0
+        loud = self.denoiser.listen(blocks, damaged, noise)[0] > 0
         for world in (replace(noise, louder=self._understated(noise, n_jobs)), noise):
             found = self.noisy_evidence(world).judge(_without_unseen(blocks), n_jobs)
             limit = damaged_rows(found.row_p_values[loud])
@@ -272,6 +273,15 @@ class Mender:
         rows = self.denoiser.add_noise(self.calibration, noise, np.random.default_rng(self.denoiser.field.seed))
         damaged = replace(Damaged.nothing(rows), clean=self.hidden(self.evidence.judge(rows, n_jobs)))
         return float(np.clip(self.denoiser.understated(rows, damaged, noise), 1.0, MOST_UNDERSTATED))
+
+    def with_alarms(self, noise: TableNoise, n_jobs: int | None) -> TableNoise:
+        """The same noise with the p-values that calibration rows have beside it. There are two alarms then, for damage and for
+        noise: rows are ranked among clean ones that went through both, and the promise is kept."""
+        found = self.evidence.judge(self.calibration, n_jobs)
+        besides, _, _ = self._listened(self.calibration, found, noise, self.noisy_evidence(noise))
+        promised = int(self.evidence.alarm_rate * (1 + len(self.calibration)))
+        damaged = max(0, int(found.flagged.sum()) - promised)  # those of a contaminated reference
+        return replace(noise, alarms=np.sort(besides.row_p_values)[damaged:])
 
     def _doubted(self, found: Findings, blocks: Blocks, limit: float) -> Flags:
         """Numbers, of rows with a p-value up to the limit, that neither noise nor a heavy tail explains."""
@@ -293,25 +303,39 @@ class Mender:
         """Judge and repair rows. With `levels.cell_p_value`, cells up to it are suspect, whatever the row's own p-value;
         with `levels.noise`, rows that have it are judged by the evidence for `noisy` rows, and denoised."""
         by_cell = levels.cell_p_value is not None
-        found, repairs = self._judged(blocks, levels)
-        loud = np.zeros(len(blocks), dtype=bool)
-        if noisy is not None and levels.noise is not None:
-            besides, damaged, level = self._listened(blocks, found, levels.noise, noisy)
-            loud = level > 0
-            rows = np.flatnonzero(loud)
-            denoised = self._denoised(blocks.take(rows), level[rows], levels.noise, damaged.noisy[rows])
-            found, repairs = _patched(found, besides.take(rows), rows), _patched(repairs, denoised, rows)
-        return self._decided(blocks, found, repairs, loud, by_cell=by_cell)
+        rows = self.evidence.rows(blocks)
+        found = self._found(blocks, rows, levels.cell_p_value)
+        if noisy is None or levels.noise is None:
+            found, repairs = self._repaired(blocks, rows, found, levels)
+            return self._decided(blocks, found, repairs, np.zeros(len(blocks), dtype=bool), by_cell=by_cell)
+        besides, damaged, level = self._listened(blocks, found, levels.noise, noisy)
+        p_values = levels.noise.rank(besides.row_p_values)
+        alarming = p_values <= self.evidence.alarm_rate
+        if not by_cell:
+            found = replace(found, flagged=alarming, suspect=found.suspect & alarming[:, None])
+        found, repairs = self._repaired(blocks, rows, replace(found, row_p_values=p_values), levels)
+        besides = replace(
+            besides, row_p_values=p_values, flagged=besides.suspect.any(axis=1) | (alarming & (not by_cell))
+        )
+        loud = np.flatnonzero(level > 0)
+        denoised = self._denoised(blocks.take(loud), level[loud], levels.noise, damaged.noisy[loud])
+        found, repairs = _patched(found, besides.take(loud), loud), _patched(repairs, denoised, loud)
+        return self._decided(blocks, found, repairs, level > 0, by_cell=by_cell)
 
     def _listened(
         self, blocks: Blocks, found: Findings, noise: TableNoise, noisy: Evidence
     ) -> tuple[Findings, Damaged, Ints]:
-        """What the evidence for `noisy` rows finds, which numbers are damaged besides, and the level of each row's noise."""
+        """What is found in rows of a `noisy` table: the cells by its evidence, the row by that for clean rows or, where it is
+        noisy, by how rare its noise is among them; which numbers are damaged besides, and the level of each row's noise."""
         assert self.denoiser is not None
         besides = noisy.findings(noisy.rows(_without_unseen(blocks)))
-        besides = replace(besides, suspect=self._doubted(besides, blocks, noise.damaged_p_value))
-        damaged = Damaged(self.hidden(found), besides.suspect[:, self.evidence.layout.number_cells])
-        return besides, damaged, self.denoiser.levels_of_rows(blocks, damaged, noise)
+        suspect = self._doubted(besides, blocks, noise.damaged_p_value)
+        damaged = Damaged(self.hidden(found), suspect[:, self.evidence.layout.number_cells])
+        level, p_values = self.denoiser.listen(blocks, damaged, noise)
+        # where noise was given all rows are to be noisy: alarming is what that does not explain
+        p_values = besides.row_p_values if noise.given else np.where(suspect.any(axis=1), 0.0, p_values)
+        p_values = np.where(level > 0, p_values, found.row_p_values)
+        return replace(besides, suspect=suspect, row_p_values=p_values), damaged, level
 
     def without_noisy(self, blocks: Blocks, noise: TableNoise | None, n_jobs: int | None) -> Blocks:
         """The rows of a table with this noise that do not have it."""
@@ -320,17 +344,19 @@ class Mender:
         found = self.evidence.judge(blocks, n_jobs)
         return blocks.take(np.flatnonzero(self._listened(blocks, found, noise, self.noisy_evidence(noise))[2] == 0))
 
-    def _judged(self, blocks: Blocks, levels: Levels) -> tuple[Findings, Repairs]:
-        evidence, cell_p_value = self.evidence, levels.cell_p_value
-        rows = evidence.rows(blocks)
-        found = evidence.findings(rows)
-        if cell_p_value is not None:
-            p_values = self.fine.p_values(found.row_scores, found.cell_scores)
-            suspect = (p_values <= cell_p_value) & ~rows.missing
-            flagged = np.asarray(suspect.any(axis=1))
-            found = replace(found, cell_p_values=p_values, suspect=suspect, flagged=flagged)
-        repairs = self._in_whole_steps(blocks, evidence.repairs(blocks, rows, found, levels.boldness))
+    def _found(self, blocks: Blocks, rows: Rows, cell_p_value: float | None) -> Findings:
+        """What the evidence for clean rows finds; with a p-value of cells, those up to it, whatever the row's own."""
+        found = self.evidence.findings(rows)
         if cell_p_value is None:
+            return found
+        p_values = self.fine.p_values(found.row_scores, found.cell_scores)
+        suspect = (p_values <= cell_p_value) & ~rows.missing
+        return replace(found, cell_p_values=p_values, suspect=suspect, flagged=np.asarray(suspect.any(axis=1)))
+
+    def _repaired(self, blocks: Blocks, rows: Rows, found: Findings, levels: Levels) -> tuple[Findings, Repairs]:
+        """How rows are repaired; and what was found, with all cells suspect that are rather wrong than right."""
+        repairs = self._in_whole_steps(blocks, self.evidence.repairs(blocks, rows, found, levels.boldness))
+        if levels.cell_p_value is None:
             found = found.suspecting(repairs.wrong)
         return found, repairs if self.outside is None else self.outside.over(blocks, found.suspect, repairs)
 
@@ -387,7 +413,7 @@ class Mender:
         touched = cause != NO_CAUSE
         low, high = self._intervals(repairs, numbers, changed)
         return Mended(
-            mended, found.row_p_values, found.flagged | loud, suspect, changed, cause,
+            mended, found.row_p_values, found.flagged, suspect, changed, cause,
             np.where(missing, np.nan, found.cell_p_values), np.where(missing, np.nan, found.probabilities),
             self._filled(mended, repairs, changed & missing), low, high, self._donors(blocks, touched), quarantined,
         )  # fmt: skip

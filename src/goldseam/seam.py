@@ -243,8 +243,9 @@ class Restoration:
 
     `table` is of the same library, with the same dtypes, index and column order as the incoming one, of which the
     restoration keeps a copy of its own. `suspect` says per row and column of the schema whether the cell was flagged;
-    `flagged` per row whether it was, for its damage or its noise; `quarantined` whether it was set aside, and nothing in it
-    changed. `row_p_values` are how rare so odd a row is among clean ones. `facts` is what the restorer knows of the run:
+    `flagged` per row whether it was, for its damage or its noise (not for noise that was declared, nor where clean rows seem as
+    noisy: such rows are denoised without an alarm); `quarantined` whether it was set aside, and nothing in it changed.
+    `row_p_values` are how rare so odd, or so noisy, a row is among clean ones. `facts` is what the restorer knows of the run:
     promises, noise levels, audit, versions.
     """
 

@@ -110,6 +110,7 @@ class Survey:
             found = mender.denoiser.survey(rows, damaged)
         if found.acts:
             found = mender.damaged_besides(rows, damaged, found, self.n_jobs)[1]
+            found = mender.with_alarms(found, self.n_jobs)
         return found
 
     def _given_noise(self) -> TableNoise | None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from goldseam.evidence import learn_evidence
-from goldseam.evidence.fitting import LEAST_WORTH
+from goldseam.evidence.fitting import WORTH_OF_EXPERTS, WORTH_OF_WITNESSES
 from goldseam.evidence.practice import average_precision, worth
 from goldseam.schema import Blocks, Column, Kind, Schema
 
@@ -56,7 +56,7 @@ def test_a_further_witness_is_heard_where_it_is_worth_it(witness, heard):
     )
     (alone, before), (both, after) = model.methods
     assert (alone, both) == (("Gaussian",), ("Gaussian", witness.__name__))
-    assert (after >= before + LEAST_WORTH) == heard == bool(model.statements)
+    assert (after >= before + WORTH_OF_WITNESSES) == heard == bool(model.statements)
     assert worth(model, practice) == (after if heard else before)
 
 
@@ -78,4 +78,4 @@ def test_experts_that_are_not_worth_it_are_not_used_and_the_account_says_so():
     assert [name for name, _, stays in model.accounts if stays] == used
     best = max(value for _, value in model.methods)
     taken = dict(model.methods)[tuple(used)]
-    assert taken > best - LEAST_WORTH
+    assert taken > best - WORTH_OF_EXPERTS

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.datasets import load_iris
 
 import goldseam as gs
 from goldseam.denoising import Damaged, damaged_rows, fit_denoiser, given_noise, nil_noise
@@ -34,6 +35,12 @@ def noisy(share: float, sigma: float = 0.5, seed: int = 5) -> tuple[Any, np.ndar
 def error(table: Any) -> np.ndarray:
     """Squared error per row in sds."""
     return sum(((table[name] - CLEAN[name]) / REFERENCE[name].std()).to_numpy() ** 2 for name in NUMBERS)
+
+
+def most_alarms(model: Restorer, clean: np.ndarray) -> float:
+    """The share of clean rows that are flagged at a rate of .05, and two standard deviations more."""
+    rows = 1.0 / clean.sum() + 1.0 / model.row_counts_["calibration"]
+    return float(0.05 + 2.0 * np.sqrt(0.05 * 0.95 * rows))
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +69,38 @@ def test_clean_and_locally_damaged_tables_are_not_denoised(restorer: Restorer) -
         assert not levels.noise.acts
         statuses = {line["status"] for line in levels.noise.described(restorer.schema_).values()}
         assert statuses == {"below_floor"}
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_draws_from_anywhere_are_no_noise(seed: int) -> None:
+    """With few reference rows such a table was taken for noisy, and up to two thirds of its clean rows were flagged."""
+    rng = np.random.default_rng(seed)
+    flowers = load_iris().data[rng.permutation(150)]
+    reference, incoming = flowers[:75], flowers[75:]
+    hit = (rng.random(incoming.shape) < 0.15) & (rng.random((75, 1)) < 0.5)
+    anywhere = rng.uniform(reference.min(axis=0), reference.max(axis=0), incoming.shape)
+    model = Restorer(audit=False, method=["conditional"], random_state=seed).fit(reference)
+    result = model.restore(np.where(hit, anywhere, incoming))
+    assert {line["status"] for line in result.facts["noise"].values()} == {"below_floor"}
+    assert result.flagged[~hit.any(axis=1)].mean() <= most_alarms(model, ~hit.any(axis=1))
+
+
+def test_clean_rows_of_noisy_tables_are_flagged_at_the_promised_rate(restorer: Restorer) -> None:
+    """With one alarm for damage and another for noise it was three times that rate."""
+    alarms, found = [], []
+    for seed in range(5, 9):
+        table, rows = noisy(0.5, seed=seed)
+        result = restorer.restore(table)
+        assert result.facts["noise"]["x1"]["status"] == "estimated"
+        alarms.append(result.flagged[~rows].mean())
+        found.append(result.flagged[rows].mean())
+    assert np.mean(alarms) <= most_alarms(restorer, ~rows)
+    assert np.mean(found) > 0.7
+
+
+def test_noisy_rows_are_alarming_where_all_rows_are(restorer: Restorer) -> None:
+    table, _ = noisy(1.0)
+    assert restorer.restore(table).flagged.mean() > 0.4
 
 
 @pytest.mark.parametrize("column", ["count", "x1"])

@@ -45,7 +45,10 @@ POOLED = 250_000  # cells from which the pool is learnt, about
 CHOSEN_ON = 60_000  # cells on which experts are weighed, about
 BOOSTED_COLUMNS = (3, 60)
 CAUTIOUS = 0.5  # power of the odds of damage by which repairs are shortened: gains are cautious already
-LEAST_WORTH = 0.02  # what a costlier method must be worth more in rehearsal; a witness that guesses is worth up to .01
+WORTH_OF_EXPERTS = (
+    0.005  # what a costlier method must be worth more in rehearsal: experts have paid in density already,
+)
+WORTH_OF_WITNESSES = 0.02  # but a witness that guesses is worth up to .01
 _NO_POOL = Pool(np.empty((0, 0)), np.empty((0, 0)), np.empty(0), np.zeros(1, dtype=np.int64))
 _NO_CALIBRATION = Calibration(np.empty(0), np.empty(0), 0.0)
 _NO_REPAIRER = Repairer(np.zeros(1), np.zeros((1, 1)), np.inf, np.empty(0))
@@ -133,23 +136,18 @@ def _worth_most(
         return *fitted, worth(*fitted)
 
     tried = [rehearsed(blank.sources[:1], witnesses)]
+    taken = tried[0]
     if len(blank.sources) > 1:
         tried.append(rehearsed(blank.sources, witnesses))
+        taken = tried[-1] if tried[-1][2] >= taken[2] + WORTH_OF_EXPERTS else taken
     if further:
-        tried.append(rehearsed(_taken(tried)[0].sources, [*witnesses, *further]))
-    model, practice, _ = _taken(tried)
+        tried.append(rehearsed(taken[0].sources, [*witnesses, *further]))
+        taken = tried[-1] if tried[-1][2] >= taken[2] + WORTH_OF_WITNESSES else taken
+    model, practice, _ = taken
     used = _names(model)
     accounts = tuple((name, gain, stays and name in used) for name, gain, stays in blank.accounts)
     methods = tuple((_names(one), value) for one, _, value in tried)
     return replace(model, accounts=accounts, methods=methods), practice
-
-
-def _taken(tried: Sequence[tuple[Evidence, Practice, float]]) -> tuple[Evidence, Practice, float]:
-    """The last one that is worth enough more than the one that would have been taken before it."""
-    best = tried[0]
-    for other in tried[1:]:
-        best = other if other[2] >= best[2] + LEAST_WORTH else best
-    return best
 
 
 def _names(model: Evidence) -> tuple[str, ...]:
