@@ -1,14 +1,14 @@
 """Rows that are noisy throughout: found by how well the mixed field foresees their numbers, and denoised by it.
 
 A damaged cell is odd by itself; noise is a little of it in every cell. The field predicts each number from the others
-of its row under several stories, and every cell votes for or against each of them by its log density; no cell may say
-more than `LOUDEST`, so that a few bad cells cannot make a row noisy. Both kinds of rows may have damaged cells besides
-(`Damaged`), drawn from anywhere: those that the evidence for clean rows distrusts, or that for noisy rows.
+of its row under several stories, and every cell votes for or against each of them by its log density. Any cell may stray,
+come from anywhere, with a probability r (`RATES`): often in damaged rows, hardly ever in others, so that a few bad cells cannot
+make a row noisy. Cells that the evidence distrusts (`Damaged`) stray for certain.
 
 ===========================================================  ==========================================================
 row is clean                                                 sum_k c_k exp V_k, c learnt on clean calibration rows
-some cells are damaged, the rest is clean                    exp V_damaged
-all numbers have noise of k standard deviations              V_k = sum of clip(log p_k - log p_clean)
+some cells are damaged, the rest is clean                    mean over r of exp sum log((1 - r) p_clean + r / range)
+all numbers have noise of k standard deviations              V_k: the same with p_k, half of it at the least of the rates
 ===========================================================  ==========================================================
 
 A survey fits the shares of the stories to the rows of a table. Noise is acted on where at least `LEAST_SHARE` of the rows
@@ -54,7 +54,6 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 SIGMAS: Final = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)  # sds of the column; the first is nil
-LOUDEST: Final = 8.0
 FLIP: Final = 0.05  # assumed of categories while numbers vote
 ROUNDS: Final = 100
 SAMPLES: Final = 12
@@ -65,8 +64,7 @@ LEAST_ROWS: Final = 100
 MOST_FITTED: Final = 4000
 MOST_COLUMNS: Final = 100
 MOST_NUMBERS: Final = 400  # of a table without categories: then the field is Gaussian
-PRICE: Final = 0.1  # prior share of damaged cells in noisy rows
-RATES: Final = (0.01, 0.03, 0.1, 0.3)  # the same in others
+RATES: Final = (3e-4, 0.01, 0.03, 0.1, 0.3)  # shares of numbers that stray; the first in rows that are not damaged
 EVEN: Final = (0.5, 0.5)  # shares of clean and of damaged rows by which noisy ones are ranked: a table may have none
 GIVEN: Final = len(SIGMAS)
 LEAST_CALIBRATION: Final = 20
@@ -80,6 +78,8 @@ LEAST_LEFT: Final = 0.15  # of the gain that must be left without the one that s
 NATURAL_SHARE: Final = 0.05  # of clean rows that make a level natural
 LEAST_FLIP: Final = 0.02  # above the floor
 DAMAGED_FDR: Final = 0.5
+ENOUGH: Final = 0.2  # of the rows that are not noisy, to tell how many are damaged besides;
+FEW: Final = 2.0  # rows that may be odd by nature
 MUCH: Final = 0.05
 RARELY: Final = 0.1
 MARGIN: Final = 0.3  # in probability, by which another level must be likelier
@@ -108,6 +108,12 @@ class TableNoise:
     def acts(self) -> bool:
         """Whether any observed cell may be changed."""
         return bool(self.sigma.any() or self.flip.any())
+
+    def most_damaged(self, n_noisy: int, n_rows: int) -> int:
+        """How many of the noisy rows of a table may be damaged besides. Damage does not choose rows by noise: noisy ones are
+        damaged as often as the others, where there are others enough to tell; a few rows prove nothing."""
+        quiet, damaged = self.shares[:2].sum(), self.shares[1] - FEW / n_rows
+        return n_noisy if quiet < ENOUGH else int(np.clip(damaged / quiet, 0.0, 1.0) * n_noisy)
 
     def rank(self, p_values: Floats) -> Floats:
         """How rare rows with these p-values are among clean ones that are judged in the same ways."""
@@ -178,23 +184,22 @@ class Denoiser:
         return _together(self.cell_votes(blocks, damaged, asked))
 
     def cell_votes(self, blocks: Blocks, damaged: Damaged, asked: Flags | None = None) -> Floats:
-        """What every number says, (RATES + levels, n, m): `votes` before they are added up."""
-        nothing = np.zeros_like(damaged.clean)
-        plain = self.field.densities(blocks, SIGMAS[0], FLIP, nothing)
-        anywhere = np.broadcast_to(-np.log(self.field.atoms.range), plain.shape)
-        clean = self.field.densities(blocks, SIGMAS[0], FLIP, damaged.clean) if damaged.clean.any() else plain
-        out = np.zeros((len(RATES) + len(SIGMAS), *plain.shape))
-        for vote, rate in zip(out, RATES, strict=False):
-            sound = np.where(damaged.clean, -np.inf, np.log1p(-rate) + clean)
-            vote[:] = np.logaddexp(sound, np.log(rate) + anywhere) - plain
-        for k, sigma in enumerate(SIGMAS[1:], start=1):
-            heard = asked is None or asked[k]
-            out[len(RATES) + k] = self._noisy(blocks, sigma, damaged.noisy, anywhere) - plain if heard else -np.inf
+        """What every number says, (1 + levels, RATES, n, m): `votes` before they are added up."""
+        sigmas, hidden = (SIGMAS[0], *SIGMAS), np.array([damaged.clean] + [damaged.noisy] * len(SIGMAS))
+        hidden[1] = False
+        plain = self._strayed(blocks, SIGMAS[0], hidden[1])[0]
+        heard = np.ones(len(sigmas), dtype=bool) if asked is None else np.append(True, asked)
+        out = np.full((len(sigmas), len(RATES), *plain.shape), -np.inf)
+        for story in np.flatnonzero(heard):
+            out[story] = self._strayed(blocks, sigmas[story], hidden[story]) - plain
         return out
 
-    def _noisy(self, blocks: Blocks, sigma: float, hidden: Flags, anywhere: Floats) -> Floats:
-        """Log density of every number given the others at a level of noise; hidden ones are drawn from anywhere."""
-        return np.where(hidden, np.log(PRICE) + anywhere, self.field.densities(blocks, sigma, FLIP, hidden))
+    def _strayed(self, blocks: Blocks, sigma: float, hidden: Flags) -> Floats:
+        """Log density of every number given the others at a level of noise, if at each of the RATES numbers stray: they come from
+        anywhere, as those do that are hidden from the others."""
+        found = np.where(hidden, -np.inf, self.field.densities(blocks, sigma, FLIP, hidden))
+        anywhere = -np.log(self.field.atoms.range)
+        return np.stack([np.logaddexp(np.log1p(-rate) + found, np.log(rate) + anywhere) for rate in RATES])
 
     def survey(self, blocks: Blocks, damaged: Damaged) -> TableNoise:
         """The noise of a table, from some of its rows; nil where it does not pass the floor, or where rows are few."""
@@ -219,11 +224,11 @@ class Denoiser:
         """Whether a share of the gain is left without the column that says most for noise. Noise is in every column; one that
         drifted, or holds fractions where there were whole numbers, speaks for it alone: a hundredth is left then, but a third
         where noise was drawn."""
-        if cells.shape[2] < LEAST_VOICES:
+        if cells.shape[3] < LEAST_VOICES:
             return True
         level = self.natural + int(shares[2:].argmax())
-        loudest = int(np.clip(cells[len(RATES) + level], -LOUDEST, LOUDEST).sum(axis=0).argmax())
-        return self._shares(_together(np.delete(cells, loudest, axis=2)), self.clean)[1] > LEAST_LEFT * gain
+        loudest = int(cells[1 + level, 0].sum(axis=0).argmax())
+        return self._shares(_together(np.delete(cells, loudest, axis=3)), self.clean)[1] > LEAST_LEFT * gain
 
     def _level(self, shares: Floats) -> float:
         """The noise of noisy rows, in standard deviations of the columns."""
@@ -392,11 +397,12 @@ def nil_noise(schema: Schema, gain: float = 0.0, floor: float = 0.0) -> TableNoi
 
 
 def _together(cells: Floats) -> Floats:
-    """The votes of all numbers of a row together, (n, 1 + levels); none may say more than LOUDEST. Those of levels that were
-    not asked about stay -inf. Damage may have any of the RATES."""
-    heard = [np.where(np.isneginf(part), part, np.clip(part, -LOUDEST, LOUDEST)).sum(axis=1) for part in cells]
-    damaged = np.logaddexp.reduce(heard[: len(RATES)], axis=0) - np.log(len(RATES))
-    return np.stack([damaged, *heard[len(RATES) :]], axis=1)
+    """The votes of all numbers of a row together, (n, 1 + levels). The numbers of damaged rows stray at any but the first of the
+    RATES; of the other rows, half do at the first and half at any other."""
+    rates = cells.sum(axis=3)
+    often = np.logaddexp.reduce(rates[:, 1:], axis=1) - np.log(len(RATES) - 1)
+    out = np.logaddexp(rates[:, 0], often) - np.log(2.0)
+    return np.concatenate([often[:1], np.zeros_like(out[:1]), out[2:]]).T
 
 
 def _likelihoods(votes: Floats) -> Floats:

@@ -261,7 +261,10 @@ class Mender:
         loud = self.denoiser.listen(blocks, damaged, noise)[0] > 0
         for world in (replace(noise, louder=self._understated(noise, n_jobs)), noise):
             found = self.noisy_evidence(world).judge(_without_unseen(blocks), n_jobs)
-            limit = damaged_rows(found.row_p_values[loud])
+            p_values = np.sort(found.row_p_values[loud])
+            limit = damaged_rows(p_values)
+            if limit > 0.0 and (most := noise.most_damaged(loud.sum(), len(blocks))) < loud.sum():
+                limit = min(limit, p_values[most - 1] if most else 0.0)
             if limit == 0.0:
                 break
         doubted = self._doubted(found, blocks, limit)[:, self.evidence.layout.number_cells]
@@ -318,7 +321,8 @@ class Mender:
             besides, row_p_values=p_values, flagged=besides.suspect.any(axis=1) | (alarming & (not by_cell))
         )
         loud = np.flatnonzero(level > 0)
-        denoised = self._denoised(blocks.take(loud), level[loud], levels.noise, damaged.noisy[loud])
+        chance = besides.probabilities[np.ix_(loud, self.evidence.layout.number_cells)]
+        denoised = self._denoised(blocks.take(loud), level[loud], levels.noise, damaged.noisy[loud], chance)
         found, repairs = _patched(found, besides.take(loud), loud), _patched(repairs, denoised, loud)
         return self._decided(blocks, found, repairs, level > 0, by_cell=by_cell)
 
@@ -377,14 +381,17 @@ class Mender:
         wrong = np.where(changed, repairs.wrong, 0.0)
         return replace(repairs, blocks=whole, changed=changed, wrong=wrong, low=low, high=high)
 
-    def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, doubted: Flags) -> Repairs:
-        """Noisy rows as the denoiser believes them without the numbers that noise does not explain; gaps too."""
+    def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, doubted: Flags, chance: Floats) -> Repairs:
+        """Noisy rows as the denoiser believes them without the numbers that noise does not explain, gaps too. Those numbers go so
+        much of the way as there is a `chance` that they are damaged."""
         assert self.denoiser is not None
         clean = self.denoiser.restore(blocks, level, noise, doubted, self.coverage)
-        same = clean.blocks.numbers == blocks.numbers
-        changed = self.evidence.layout.join(~same, clean.blocks.codes != blocks.codes)
+        old, new = blocks.numbers, clean.blocks.numbers
+        new = np.where(doubted & ~np.isnan(old), old + chance * (new - old), new)
+        changed = self.evidence.layout.join(new != old, clean.blocks.codes != blocks.codes)
         nothing = np.zeros(changed.shape)
-        return Repairs(clean.blocks, changed, nothing > 0.0, nothing, clean.low, clean.high, clean.levels)
+        low, high = np.minimum(clean.low, new), np.maximum(clean.high, new)
+        return Repairs(Blocks(new, clean.blocks.codes), changed, nothing > 0.0, nothing, low, high, clean.levels)
 
     def _decided(self, blocks: Blocks, found: Findings, repairs: Repairs, loud: Flags, *, by_cell: bool) -> Mended:
         """Policies and constraints on top of the repairs; then the causes.

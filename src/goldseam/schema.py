@@ -72,7 +72,8 @@ class Column:
 
     `levels` are the states of a column modelled as a category, in code order; the last one stands for all of
     `merged` (most frequent first) when there were more than the schema's limit. `center`, `scale`, `low` and `high`
-    describe a column modelled as a number.
+    describe a column modelled as a number. `once`: the share of a category's cells whose level was seen no second time; so many
+    cells of further rows will hold levels never seen (Good and Turing).
     """
 
     name: str
@@ -83,6 +84,7 @@ class Column:
     scale: float = 1.0
     low: float = NOT_KNOWN
     high: float = NOT_KNOWN
+    once: float = 0.0
 
     @property
     def modelled_as(self) -> Literal["number", "category", "nothing"]:

@@ -342,13 +342,14 @@ class _Learner:
 
     def category(self, kind: Kind, levels: list[Level], counts: Weights) -> Column:
         """Keep the most frequent levels (of an order: the first ones) and merge the others into the last state."""
+        once = float(counts[counts <= 1.0].sum() / counts.sum())
         if len(levels) <= self.max_levels:
-            return Column(self.name, kind, tuple(levels))
+            return Column(self.name, kind, tuple(levels), once=once)
         frequent = np.argsort(-counts, kind="stable").tolist()
         chosen = set(range(self.max_levels - 1) if kind is Kind.ORDINAL else frequent[: self.max_levels - 1])
         kept = [level for i, level in enumerate(levels) if i in chosen]
         merged = [levels[i] for i in frequent if i not in chosen]
-        return Column(self.name, kind, (*kept, merged[0]), tuple(merged))
+        return Column(self.name, kind, (*kept, merged[0]), tuple(merged), once=once)
 
     def counts(self, codes: NDArray[Any], n_labels: int) -> Weights:
         here = (codes != MISSING) & self.seen

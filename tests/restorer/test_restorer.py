@@ -713,3 +713,19 @@ def test_the_survey_of_openness_is_saved_with_the_model(incomes: Restorer, tmp_p
     again, table = gs.load(tmp_path / "incomes.seam"), heavy_tails(200, 7)
     assert again.survey([table]) == incomes.survey([table])
     np.testing.assert_array_equal(again.restore(table).table, incomes.restore(table).table)
+
+
+def test_levels_never_seen_are_no_alarm_where_further_ones_are_to_be_expected() -> None:
+    """A town that no reference row had was an alarm, in a table where every tenth row has such a town."""
+    rng = np.random.default_rng(0)
+    town = np.minimum(rng.zipf(1.4, size=900), 10_000)
+    table = pd.DataFrame({"town": [f"t{k}" for k in town], "x": rng.normal(size=900), "y": rng.normal(size=900)})
+    reference, incoming = table.iloc[:600], table.iloc[600:].reset_index(drop=True)
+    model = Restorer(**FAST, kinds={"town": "categorical"}).fit(reference)
+    new = ~incoming["town"].isin(reference["town"]).to_numpy()
+    assert new.mean() > 0.09
+    result = model.restore(incoming)
+    assert result.flagged.mean() < 0.05 + 2.0 * np.sqrt(0.05 * 0.95 * (1 / 300 + 1 / model.row_counts_["calibration"]))
+    assert result.flagged[new].mean() < 0.2
+    few = Restorer(**FAST).fit(REFERENCE)  # of a column that has shown all it has
+    assert few.restore(CLEAN.assign(band="?")).flagged.mean() > 0.9

@@ -182,14 +182,16 @@ class Marginals:
         )
 
 
-def fit_marginals(blocks: Blocks, n_levels: Ints) -> Marginals:
-    """Learn the distribution of every column of the reference. `n_levels` are the levels of the category columns."""
+def fit_marginals(blocks: Blocks, n_levels: Ints, once: Floats | float = 0.0) -> Marginals:
+    """Learn the distribution of every column of the reference. `n_levels` are the levels of the category columns, `once` the
+    shares of their cells whose level was seen no second time: so likely are further levels, and so little does one say."""
     columns = [_column(column[np.isfinite(column)]) for column in blocks.numbers.T]
     seen, spread = (np.array([getattr(c, name) for c in columns], dtype=np.float64) for name in ("seen", "spread"))
     tails = np.array([c.tails for c in columns], dtype=np.float64).reshape(len(columns), 2, 3)
     skew = np.array([c.skew for c in columns], dtype=np.float64).reshape(len(columns), 2)
     sigma, xi = _tails(tails, skew, seen, spread)
     frequency = [_frequency(blocks.codes[:, j], int(k)) for j, k in enumerate(n_levels)]
+    n_codes = (blocks.codes >= 0).sum(0).astype(np.float64)
     return Marginals(
         knots=_flat([c.knots for c in columns]),
         below=_flat([c.below for c in columns]),
@@ -207,7 +209,7 @@ def fit_marginals(blocks: Blocks, n_levels: Ints) -> Marginals:
         tail_xi=xi,
         frequency=_flat(frequency),
         level_offsets=_offsets(frequency),
-        n_codes_seen=(blocks.codes >= 0).sum(0).astype(np.float64),
+        n_codes_seen=n_codes / (1.0 + once * n_codes),
     )
 
 

@@ -101,7 +101,8 @@ def learn_evidence(
             CalibrationWarning,
         )
     layout = layout_of(schema)
-    marginals = fit_marginals(reference, np.array([len(column.levels) for column in schema.categories], dtype=np.int64))
+    n_levels = np.array([len(column.levels) for column in schema.categories], dtype=np.int64)
+    marginals = fit_marginals(reference, n_levels, np.array([column.once for column in schema.categories]))
     experts = _experts(reference, marginals, layout, gaussian, boosted, rng)
     experts += [_as_source(source, marginals, layout) for source in sources]
     if not experts:
