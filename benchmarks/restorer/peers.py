@@ -36,7 +36,7 @@ def main(quick: bool) -> None:
     lowest = ", ".join(f"{what} {q:.3f}" for q, what in sorted(worst)[:4])
     notes = f"""Restorer(audit=False, kinds=...), fitted on the reference and calibration rows of P1 together: it splits them
 itself and chooses its method; no rows are held back for an audit. `peer`: the best peer of each set with hindsight (P3);
-`aim`: E9. F1: suspect cells. Alarm rate 0.05, {len(seeds)} seeds. Noisy rows are flagged when they are denoised. Lowest Q of
+`aim`: E9. F1: suspect cells. Alarm rate 0.05, {len(seeds)} seeds. Lowest Q of
 all rows of a single split: {lowest}."""
     title = "The restorer on damage at unknown places"
     write_results("restorer-peers", beside_peers(found), title=title, notes=notes, quick=quick)

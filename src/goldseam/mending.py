@@ -382,12 +382,12 @@ class Mender:
         return replace(repairs, blocks=whole, changed=changed, wrong=wrong, low=low, high=high)
 
     def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, doubted: Flags, chance: Floats) -> Repairs:
-        """Noisy rows as the denoiser believes them without the numbers that noise does not explain, gaps too. Those numbers go so
-        much of the way as there is a `chance` that they are damaged."""
+        """Noisy rows as the denoiser believes them without the numbers that noise does not explain, gaps too. Those numbers go the
+        root of the `chance` that they are damaged of the way: it is cautious for those in runs."""
         assert self.denoiser is not None
         clean = self.denoiser.restore(blocks, level, noise, doubted, self.coverage)
         old, new = blocks.numbers, clean.blocks.numbers
-        new = np.where(doubted & ~np.isnan(old), old + chance * (new - old), new)
+        new = np.where(doubted & ~np.isnan(old), old + np.sqrt(chance) * (new - old), new)
         changed = self.evidence.layout.join(new != old, clean.blocks.codes != blocks.codes)
         nothing = np.zeros(changed.shape)
         low, high = np.minimum(clean.low, new), np.maximum(clean.high, new)
