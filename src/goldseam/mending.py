@@ -382,7 +382,7 @@ class Mender:
         return replace(repairs, blocks=whole, changed=changed, wrong=wrong, low=low, high=high)
 
     def _denoised(self, blocks: Blocks, level: Ints, noise: TableNoise, doubted: Flags, chance: Floats) -> Repairs:
-        """Noisy rows as the denoiser believes them without the numbers that noise does not explain, gaps too. Those numbers go the
+        """Noisy rows as the denoiser believes them without the numbers that noise does not explain, gaps too. Those go the
         root of the `chance` that they are damaged of the way: it is cautious for those in runs."""
         assert self.denoiser is not None
         clean = self.denoiser.restore(blocks, level, noise, doubted, self.coverage)
