@@ -62,7 +62,8 @@ class Scores:
 
 @dataclass(frozen=True)
 class Marginals:
-    """The reference's distribution of every column; flat arrays with offsets, one stretch per column."""
+    """The reference's distribution of every column; flat arrays with offsets, one stretch per column. `n_codes_seen`: how many
+    codes speak against a level never seen, fewer than there are where such levels are to be expected."""
 
     knots: Floats
     below: Floats
