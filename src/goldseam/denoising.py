@@ -199,7 +199,8 @@ class Denoiser:
         anywhere, as those do that are hidden from the others."""
         found = np.where(hidden, -np.inf, self.field.densities(blocks, sigma, FLIP, hidden))
         anywhere = -np.log(self.field.atoms.range)
-        return np.stack([np.logaddexp(np.log1p(-rate) + found, np.log(rate) + anywhere) for rate in RATES])
+        strayed = [np.logaddexp(np.log1p(-rate) + found, np.log(rate) + anywhere) for rate in RATES]
+        return np.where(np.isnan(blocks.numbers), 0.0, np.stack(strayed))  # a gap has no voice
 
     def survey(self, blocks: Blocks, damaged: Damaged) -> TableNoise:
         """The noise of a table, from some of its rows; nil where it does not pass the floor, or where rows are few."""

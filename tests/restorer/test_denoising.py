@@ -279,3 +279,14 @@ def test_rows_damaged_besides_are_told_by_their_p_values() -> None:
 def test_levels_without_noise_are_quiet() -> None:
     schema = Restorer(**FAST).fit(REFERENCE).schema_
     assert not Levels(noise=nil_noise(schema)).noisy
+
+
+def test_a_gap_has_no_voice(restorer: Restorer) -> None:
+    denoiser = restorer.mender_.denoiser
+    assert denoiser is not None
+    blocks = Table.read(CLEAN.assign(x2=np.nan)).encode(restorer.schema_)
+    gap = np.isnan(blocks.numbers)
+    votes = denoiser.cell_votes(blocks, Damaged.nothing(blocks))
+    assert gap.any()
+    assert (votes[..., gap] == 0.0).all()
+    assert (votes[..., ~gap] != 0.0).any()
